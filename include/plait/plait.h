@@ -1,0 +1,341 @@
+/* plait: the communication runtime that training jobs stand on. The C API.
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Conventions
+ *   - Every function returns plait_status unless it cannot fail; out-parameters come last and are set on success only.
+ *   - Handles are opaque and belong to the process that made them. NULL where a handle is due is PLAIT_ERR_INVALID.
+ *   - Config structs begin with `size_t struct_size`, set by the caller to sizeof. They only ever grow at the end; zero
+ *     means default in every field. A struct_size of 0, or larger than this library knows with anything but zeroes in
+ *     the part it does not know, is PLAIT_ERR_INVALID.
+ *   - Strings are UTF-8, NUL-terminated, copied by the callee.
+ *   - After an error the sentence is in plait_last_error(comm), or plait_last_error(NULL) where no communicator exists.
+ *
+ * Threads
+ *   - One thread at a time drives a communicator: everything that takes a communicator, or a request of it, except
+ *     plait_comm_abort, plait_last_error, plait_comm_rank and plait_comm_size, which any thread may call at any time.
+ *     Which thread drives may change from call to call. Any number of communicators may be driven at once.
+ *   - Several ranks may live in one process, each with its own communicator handle and driving thread.
+ *   - plait_init, plait_finalize, plait_mem_alloc, plait_mem_free, plait_register and plait_deregister: any thread.
+ *   - Nothing runs between calls: plait has no threads of its own. An operation moves while some thread is in
+ *     plait_test, plait_wait, plait_wait_any or a blocking call on its communicator.
+ *
+ * Collective calls: plait_comm_create, plait_comm_destroy and every operation are made by all ranks of the
+ * communicator. Operations match in the order in which each rank starts them. Of one communicator they are executed in
+ * that order; independent communicators progress independently.
+ *
+ * Processes and signals
+ *   - fork: a child may not use its parent's handles; each call says PLAIT_ERR_STATE. It may call exec, or plait_init
+ *     for itself after plait_finalize.
+ *   - Signals: EINTR is retried, SIGPIPE is never raised, every descriptor is close-on-exec.
+ *   - Shared memory is memfd, sealed so that no peer can truncate a mapping; /dev/shm and its limit do not matter.
+ *     It counts against the cgroup's memory limit of the process that touches it first; RLIMIT_MEMLOCK does not matter
+ *     inside a host.
+ *   - Each rank holds about 3 descriptors for each peer on its host and a handful more (RLIMIT_NOFILE).
+ *
+ * Environment: all variables are listed in docs/environment.md; explicit config overrides them.
+ */
+#ifndef PLAIT_PLAIT_H
+#define PLAIT_PLAIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLAIT_VERSION_MAJOR 0
+#define PLAIT_VERSION_MINOR 1
+#define PLAIT_VERSION_PATCH 0
+/* One number that grows: compare with plait_version(). */
+#define PLAIT_VERSION (PLAIT_VERSION_MAJOR * 10000 + PLAIT_VERSION_MINOR * 100 + PLAIT_VERSION_PATCH)
+
+#if defined(__GNUC__)
+#define PLAIT_API __attribute__((visibility("default")))
+#else
+#define PLAIT_API
+#endif
+
+/* What a call came to. 0 is success, errors are negative; docs/errors.md says what to try for each. */
+typedef enum plait_status {
+  PLAIT_OK = 0,
+  PLAIT_ERR_INVALID = -1,     /* an argument is wrong; nothing was started or changed */
+  PLAIT_ERR_MEMORY = -2,      /* out of memory or of a memory limit */
+  PLAIT_ERR_SYSTEM = -3,      /* the operating system refused a call */
+  PLAIT_ERR_UNSUPPORTED = -4, /* known, but not available here or not in this version */
+  PLAIT_ERR_TIMEOUT = -5,     /* a deadline passed; the text names who is missing */
+  PLAIT_ERR_PEER = -6,        /* a peer died; the text names rank and phase */
+  PLAIT_ERR_MISMATCH = -7,    /* ranks called different things; the text says who called what */
+  PLAIT_ERR_ABORTED = -8,     /* the communicator was aborted, here or by a peer */
+  PLAIT_ERR_STATE = -9,       /* the call is not allowed now */
+  PLAIT_ERR_VERSION = -10,    /* a rank runs another version of plait */
+  PLAIT_ERR_AUTH = -11,       /* a peer is not who it should be */
+  PLAIT_ERR_INTERNAL = -12    /* a bug in plait: please report it */
+} plait_status;
+
+/* Element types. The numbers are NCCL's. 10 and 11 are reserved for float8 e4m3 and e5m2. */
+typedef int32_t plait_dtype;
+enum {
+  PLAIT_INT8 = 0,
+  PLAIT_UINT8 = 1,
+  PLAIT_INT32 = 2,
+  PLAIT_UINT32 = 3,
+  PLAIT_INT64 = 4,
+  PLAIT_UINT64 = 5,
+  PLAIT_FLOAT16 = 6,
+  PLAIT_FLOAT32 = 7,
+  PLAIT_FLOAT64 = 8,
+  PLAIT_BFLOAT16 = 9,
+  PLAIT_FLOAT8_E4M3 = 10, /* reserved: PLAIT_ERR_UNSUPPORTED in this version */
+  PLAIT_FLOAT8_E5M2 = 11  /* reserved: PLAIT_ERR_UNSUPPORTED in this version */
+};
+
+/* Reductions. Numbers from 1024 are made by plait_op_create. Every fold of two values rounds to the dtype, except a
+ * chain that one rank folds at once, which rounds once; float16 and bfloat16 are computed in float32. All ranks get the
+ * same bits. Integers wrap. min and max return NaN where an operand is NaN. */
+typedef int32_t plait_op;
+enum {
+  PLAIT_SUM = 0,
+  PLAIT_PROD = 1,
+  PLAIT_MAX = 2,
+  PLAIT_MIN = 3,
+  PLAIT_AVG = 4,             /* the sum, divided once by the number of ranks (integers: truncated towards zero) */
+  PLAIT_PREMULTIPLIED_SUM = 5 /* reserved: made by plait_op_create with a scaling */
+};
+
+typedef int32_t plait_memory_kind;
+enum { PLAIT_MEMORY_HOST = 0, PLAIT_MEMORY_DEVICE = 1 };
+
+typedef struct plait_comm plait_comm;
+typedef struct plait_request plait_request;
+typedef struct plait_region plait_region;
+
+/* ---- library ------------------------------------------------------------------------------------------------- */
+
+/* PLAIT_VERSION of the library that runs. */
+PLAIT_API int plait_version(void);
+
+/* The name and meaning of a status in a few words. Never NULL, static. */
+PLAIT_API const char* plait_status_string(plait_status status);
+
+/* A sentence about the last error of `comm`: what happened, to which rank, in which phase, what to try. comm NULL, or a
+ * handle that is none: of the calling thread's last failed call without a communicator. Never NULL; empty when there
+ * was none. Valid until the calling thread calls plait_last_error again. Any thread. */
+PLAIT_API const char* plait_last_error(const plait_comm* comm);
+
+typedef int32_t plait_log_level;
+enum {
+  PLAIT_LOG_DEFAULT = 0, PLAIT_LOG_DEBUG = 1, PLAIT_LOG_INFO = 2, PLAIT_LOG_WARN = 3, PLAIT_LOG_ERROR = 4, PLAIT_LOG_OFF = 5
+};
+
+typedef struct plait_config {
+  size_t struct_size;
+  plait_log_level log_level; /* default: PLAIT_LOG, else warn */
+  /* Called with each line instead of writing it to stderr; from any thread, must not call plait. */
+  void (*log)(void* context, plait_log_level level, const char* line);
+  void* log_context;
+} plait_config;
+
+/* Readies the library. Counted: each success needs one plait_finalize. config may be NULL.
+ * PLAIT_ERR_INVALID (config), PLAIT_ERR_STATE (called in a forked child that has not finalized). */
+PLAIT_API plait_status plait_init(const plait_config* config);
+
+/* Ends what plait_init began. The last one frees everything that is left; requests still pending are abandoned as by
+ * plait_comm_abort, and peers see this rank leave. PLAIT_ERR_STATE without a plait_init. */
+PLAIT_API plait_status plait_finalize(void);
+
+/* ---- communicator -------------------------------------------------------------------------------------------- */
+
+typedef struct plait_comm_config {
+  size_t struct_size;
+  /* Who we are. size 0: rank, size and job come from the environment (RANK, WORLD_SIZE, PLAIT_JOB), as plait-run and
+   * torchrun set it; without these the communicator has one rank. */
+  int32_t rank;
+  int32_t size;
+  const char* job;            /* names the job on this host: equal on all ranks, different between jobs */
+  const char* host_id;        /* ranks share memory where it is equal. Default: PLAIT_HOST_ID, else boot id and network
+                                 namespace. Two ids on one machine are PLAIT_ERR_UNSUPPORTED in this version. */
+  int64_t bootstrap_timeout_ms; /* default 60,000; PLAIT_BOOTSTRAP_TIMEOUT in seconds */
+  int64_t timeout_ms;         /* of an operation; default 600,000; PLAIT_TIMEOUT in seconds */
+  /* Make the communicator over the ranks of this one instead of over the job's bootstrap. Reserved: must be NULL. */
+  plait_comm* parent;
+  /* For ranks on several hosts; unused while all are on one. */
+  const char* interface_name; /* PLAIT_IFACE */
+  uint16_t port_min, port_max;
+  const char* secret_file;    /* PLAIT_SECRET_FILE */
+} plait_comm_config;
+
+/* Makes a communicator. Collective. config may be NULL. *comm belongs to the caller, who ends it by plait_comm_destroy.
+ * Ranks of a job may create several communicators, in the same order on every rank.
+ * PLAIT_ERR_INVALID, PLAIT_ERR_STATE (no plait_init), PLAIT_ERR_TIMEOUT (names the ranks that did not come),
+ * PLAIT_ERR_PEER, PLAIT_ERR_VERSION, PLAIT_ERR_AUTH, PLAIT_ERR_MISMATCH (size, or a rank twice), PLAIT_ERR_MEMORY,
+ * PLAIT_ERR_SYSTEM, PLAIT_ERR_UNSUPPORTED. */
+PLAIT_API plait_status plait_comm_create(const plait_comm_config* config, plait_comm** comm);
+
+/* Ends a communicator and frees it and all its requests. Collective: waits, up to the operation's deadline, until every
+ * rank has destroyed it, so that no rank loses a peer that it still needs. After an error or abort it waits for nobody.
+ * The handle is gone in every case but PLAIT_ERR_INVALID; requests that were pending are abandoned
+ * (PLAIT_ERR_STATE says that some were). PLAIT_ERR_TIMEOUT, PLAIT_ERR_PEER: the wait failed; all the same it is gone. */
+PLAIT_API plait_status plait_comm_destroy(plait_comm* comm);
+
+/* Breaks a communicator: its operations, here and as soon as they hear of it on all other ranks, end with
+ * PLAIT_ERR_ABORTED; later calls say the same. Not collective; any thread; returns at once. The communicator must still
+ * be destroyed. */
+PLAIT_API plait_status plait_comm_abort(plait_comm* comm);
+
+PLAIT_API plait_status plait_comm_rank(const plait_comm* comm, int32_t* rank);
+PLAIT_API plait_status plait_comm_size(const plait_comm* comm, int32_t* size);
+
+/* A level of the machine as the communicator sees it, innermost first: groups of ranks that share something. */
+typedef struct plait_level {
+  size_t struct_size;     /* set by the caller in each element */
+  char name[32];          /* "host" */
+  char transport[32];     /* what joins ranks at this level: "shm" */
+  int32_t group_size;     /* ranks in this rank's group of this level */
+  int32_t group_count;    /* such groups in the communicator */
+} plait_level;
+
+/* The levels, a list: at most `capacity` are written to `levels` (may be NULL with capacity 0), *count is how many there
+ * are. This version has one, the host. */
+PLAIT_API plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size_t capacity, size_t* count);
+
+/* ---- memory -------------------------------------------------------------------------------------------------- */
+
+/* Memory for gradients: pooled shared memory that peers on the host reduce from where it lies, 3-4 times faster than
+ * plain memory. It belongs to the process, serves every communicator, and is exposed to each on first use. Aligned to
+ * 4096 bytes; zeroed. bytes 0 is PLAIT_ERR_INVALID. PLAIT_ERR_MEMORY, PLAIT_ERR_SYSTEM. */
+PLAIT_API plait_status plait_mem_alloc(size_t bytes, void** memory);
+
+/* Frees what plait_mem_alloc gave. No operation may be using it. NULL is fine. PLAIT_ERR_INVALID for other pointers. */
+PLAIT_API plait_status plait_mem_free(void* memory);
+
+typedef struct plait_memory {
+  size_t struct_size;
+  void* base;
+  size_t bytes;
+  plait_memory_kind kind; /* PLAIT_MEMORY_DEVICE: PLAIT_ERR_UNSUPPORTED in this version */
+  int32_t device;         /* of device memory */
+  int32_t has_dmabuf;     /* not 0: dmabuf_fd and dmabuf_offset hold */
+  int32_t dmabuf_fd;      /* borrowed for the call */
+  uint64_t dmabuf_offset;
+} plait_memory;
+
+/* Lets peers reach plain memory: other processes of the host may read it (CMA), networks may move it without a copy.
+ * The pages stay the caller's and must outlive the region. Plain memory works in every call unregistered, too.
+ * Memory of plait_mem_alloc needs no registering; doing it is harmless. *region ends by plait_deregister.
+ * PLAIT_ERR_INVALID, PLAIT_ERR_UNSUPPORTED, PLAIT_ERR_MEMORY, PLAIT_ERR_STATE. */
+PLAIT_API plait_status plait_register(const plait_memory* memory, plait_region** region);
+
+/* Takes the right back. No operation may be using the memory. */
+PLAIT_API plait_status plait_deregister(plait_region* region);
+
+/* ---- operations ---------------------------------------------------------------------------------------------- */
+
+/* How one call is made; every collective takes it, NULL means defaults. All ranks give the same algorithm and codec. */
+typedef struct plait_call_config {
+  size_t struct_size;
+  const char* algorithm;  /* "ring", "direct", ...; NULL: chosen for size and communicator. See docs/algorithms.md */
+  int64_t timeout_ms;     /* 0: the communicator's. Counted from the first wait that finds the operation unfinished */
+  int32_t priority;       /* reserved: order of queued operations; ignored in this version */
+  uint64_t tensor_key;    /* names the tensor, for codecs with state; ignored in this version */
+  const int64_t* shape;   /* of the tensor, shape_dims long; for codecs; ignored in this version */
+  size_t shape_dims;
+  const char* codec;      /* gradient compression; must be NULL in this version (PLAIT_ERR_UNSUPPORTED) */
+} plait_call_config;
+
+/* A reduction of the user's own. */
+typedef struct plait_op_desc {
+  size_t struct_size;
+  /* out[i] = left[i] (op) right[i] for count elements; out may be left or right. Called from driving threads. */
+  void (*function)(void* context, const void* left, const void* right, void* out, size_t count, plait_dtype dtype);
+  void* context;
+  int32_t commutative;    /* 0: only algorithms that keep the order of ranks are used */
+  const void* scaling;    /* premultiplied sum: one element of the dtype on this rank */
+  plait_dtype dtype;      /* of scaling */
+} plait_op_desc;
+
+/* Makes an op number from a descriptor. PLAIT_ERR_UNSUPPORTED in this version. */
+PLAIT_API plait_status plait_op_create(const plait_op_desc* desc, plait_op* op);
+PLAIT_API plait_status plait_op_free(plait_op op);
+
+/* Every collective below:
+ *   config   NULL, or how to make the call
+ *   request  where the handle of the started operation goes; it ends by plait_request_free. NULL: the call blocks until
+ *            the operation is done and returns what it came to.
+ * Buffers: `in` and `out` must not overlap, unless they are exactly in place as said at each function. in place or not
+ * is the same on all ranks. `in` may be read and `out` written by this rank and its peers until the operation is done;
+ * after an error they may be reused once plait_comm_destroy returned, and `out` holds nothing meaningful.
+ * Counts are in elements of `dtype`; a count whose bytes overflow size_t is PLAIT_ERR_INVALID; 0 is fine.
+ * Statuses of each: PLAIT_ERR_INVALID (nothing started), PLAIT_ERR_UNSUPPORTED (dtype, op, algorithm),
+ * PLAIT_ERR_ABORTED, PLAIT_ERR_STATE (forked child); and, when the operation is waited for, PLAIT_ERR_PEER,
+ * PLAIT_ERR_TIMEOUT, PLAIT_ERR_MISMATCH, PLAIT_ERR_ABORTED, PLAIT_ERR_MEMORY, PLAIT_ERR_SYSTEM. After one of these the
+ * communicator is broken: every later call on it returns the same status.
+ * PLAIT_ERR_MISMATCH reaches every rank; a rank whose part was already done when the difference showed (the root of a
+ * broadcast, say) gets it from its next call or wait. */
+
+/* out[i] = in[i] of rank 0 (op) in[i] of rank 1 ...; `count` elements each. In place: in == out. */
+PLAIT_API plait_status plait_allreduce(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
+                                       plait_op op, const plait_call_config* config, plait_request** request);
+
+/* Rank r gets elements [r * out_count, (r + 1) * out_count) of the reduction of `in` (size * out_count elements) in
+ * `out` (out_count). In place: out == in + rank * out_count elements. */
+PLAIT_API plait_status plait_reduce_scatter(plait_comm* comm, const void* in, void* out, size_t out_count,
+                                            plait_dtype dtype, plait_op op, const plait_call_config* config,
+                                            plait_request** request);
+
+/* `out` (size * in_count elements) gets `in` (in_count) of each rank, in order of ranks.
+ * In place: in == out + rank * in_count elements. */
+PLAIT_API plait_status plait_allgather(plait_comm* comm, const void* in, void* out, size_t in_count, plait_dtype dtype,
+                                       const plait_call_config* config, plait_request** request);
+
+/* `out` of every rank gets `in` of `root`; `count` elements. `in` is ignored elsewhere. In place: in == out on the root. */
+PLAIT_API plait_status plait_broadcast(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
+                                       int32_t root, const plait_call_config* config, plait_request** request);
+
+/* Done when every rank has called it. */
+PLAIT_API plait_status plait_barrier(plait_comm* comm, const plait_call_config* config, plait_request** request);
+
+/* ---- persistent plans ---------------------------------------------------------------------------------------- */
+
+/* As the calls above, but only prepared: *plan is a request that is not started. It binds everything, the pointers too;
+ * plait_start starts it, any number of times, each start after the one before was seen to be done (plait_test or
+ * plait_wait). Starts match other ranks' starts or calls by order, as all operations do: a plan on one rank may meet a
+ * plain call on another. It ends by plait_request_free, not while started. */
+PLAIT_API plait_status plait_plan_allreduce(plait_comm* comm, const void* in, void* out, size_t count,
+                                            plait_dtype dtype, plait_op op, const plait_call_config* config,
+                                            plait_request** plan);
+PLAIT_API plait_status plait_plan_reduce_scatter(plait_comm* comm, const void* in, void* out, size_t out_count,
+                                                 plait_dtype dtype, plait_op op, const plait_call_config* config,
+                                                 plait_request** plan);
+PLAIT_API plait_status plait_plan_allgather(plait_comm* comm, const void* in, void* out, size_t in_count,
+                                            plait_dtype dtype, const plait_call_config* config, plait_request** plan);
+PLAIT_API plait_status plait_plan_broadcast(plait_comm* comm, const void* in, void* out, size_t count,
+                                            plait_dtype dtype, int32_t root, const plait_call_config* config,
+                                            plait_request** plan);
+PLAIT_API plait_status plait_plan_barrier(plait_comm* comm, const plait_call_config* config, plait_request** plan);
+
+/* Starts a plan. PLAIT_ERR_STATE while it is started; PLAIT_ERR_INVALID for a request that is no plan. */
+PLAIT_API plait_status plait_start(plait_request* plan);
+
+/* ---- requests ------------------------------------------------------------------------------------------------ */
+
+/* Moves the communicator on and says whether `request` is done (*done = 1). Returns what the operation came to when it
+ * is done, else PLAIT_OK; an error is always done. A request that is done stays so; testing it again is fine. */
+PLAIT_API plait_status plait_test(plait_request* request, int* done);
+
+/* Blocks until `request` is done, its deadline passes, a peer dies or the communicator is aborted. Does not free. */
+PLAIT_API plait_status plait_wait(plait_request* request);
+
+/* Blocks until one of `count` requests is done and sets *index to it; NULL entries are skipped; requests may belong to
+ * different communicators of this thread. Returns what that request came to. PLAIT_ERR_INVALID when all are NULL. */
+PLAIT_API plait_status plait_wait_any(plait_request** requests, size_t count, size_t* index);
+
+/* Frees a request. PLAIT_ERR_STATE, and nothing freed, while it is not done. NULL is fine. */
+PLAIT_API plait_status plait_request_free(plait_request* request);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
