@@ -1,0 +1,204 @@
+// The mailbox: streams of messages between two ranks, written once above Domain. A stream is a FIFO of
+// 64-byte lines in the receiver's memory, each holding 56 bytes and, last, a word `sequence << 32 | tag` that
+// says both that the line has landed and what it belongs to; bulk payload goes through 16 KiB parts,
+// announced by a line each. The receiver returns credit for lines and parts it has consumed. Where the peer's
+// memory is mapped everything is a store; elsewhere a put with a signal.
+//
+// The tag is compared whole with what the receiver expects, so checking that both sides run the same
+// operation costs nothing. Its lowest bit says that the line holds a Descriptor instead of payload.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "transport/transport.h"
+
+namespace plait::transport {
+
+constexpr uint32_t kLineBytes = 64;
+constexpr uint32_t kLinePayload = 56;
+constexpr uint32_t kLines = 64;  // of a stream; a power of two
+constexpr uint32_t kPartBytes = 16 * 1024;
+constexpr uint32_t kParts = 16;         // of a stream; a power of two
+constexpr uint32_t kStreams = 4;        // of a link and direction
+constexpr uint32_t kDescriptorBit = 1;  // of a tag
+
+struct alignas(kLineBytes) Line {
+  std::byte payload[kLinePayload];
+  std::atomic<uint64_t> word;
+};
+static_assert(sizeof(Line) == kLineBytes);
+
+struct alignas(kLineBytes) CreditLine {
+  std::atomic<uint64_t> consumed;  // lines in the low half, parts in the high half; written by the receiver
+};
+
+// What one rank keeps for one peer: the streams that the peer writes, and the credit for the streams it
+// writes itself.
+struct LinkMemory {
+  CreditLine credit[kStreams];
+  Line lines[kStreams][kLines];
+  std::byte parts[kStreams][kParts][kPartBytes];
+};
+
+// Counters of an endpoint that mailboxes use where memory is not mapped: for stream s, 3 * s: lines landed,
+// 3 * s + 1: lines consumed, 3 * s + 2: parts consumed.
+constexpr uint16_t kMailboxCounters = 3 * kStreams;
+
+inline void prefetch_for_write(const void* p) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
+constexpr uint64_t line_word(uint32_t sequence, uint32_t tag) noexcept {
+  return uint64_t(sequence) << 32 | tag;
+}
+
+// Sequence numbers wrap; `a` is at or after `b`.
+constexpr bool reached(uint32_t a, uint32_t b) noexcept { return int32_t(a - b) >= 0; }
+
+// How both ends of a stream get at the memory of the other side.
+struct Wire {
+  Endpoint* endpoint = nullptr;
+  RemoteRegion* remote = nullptr;  // the peer's memory that holds its LinkMemory for us
+  uint64_t remote_offset = 0;      // where in it
+  LinkMemory* mapped = nullptr;    // the same by load and store, or null
+  LinkMemory* shadow = nullptr;    // unmapped only: local copy to put from
+  const Region* shadow_region = nullptr;
+};
+
+// The sending end of a stream. Fill next(), publish(); ask room() first.
+class Outbox {
+ public:
+  void bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept;
+
+  // May `lines` more lines be written? Looks at the peer's credit only when the cached one does not suffice.
+  bool room(uint32_t lines) noexcept {
+    return tail_ + lines - credit_lines_ <= kLines || (refresh(), tail_ + lines - credit_lines_ <= kLines);
+  }
+  bool room_for_parts(uint32_t parts) noexcept {
+    return parts_ + parts - credit_parts_ <= kParts || (refresh(), parts_ + parts - credit_parts_ <= kParts);
+  }
+  Line& next() noexcept { return ring_[tail_ % kLines]; }
+  // The i-th part after the last one published.
+  std::byte* part(uint32_t i) noexcept { return slots_ + size_t((parts_ + i) % kParts) * kPartBytes; }
+
+  // Makes next() visible under `tag`.
+  void publish(uint32_t tag) noexcept {
+    Line& line = next();
+    line.word.store(line_word(++tail_, tag), std::memory_order_release);
+    if (wire_.mapped == nullptr) {
+      flush();
+    } else {
+      prefetch_for_write(&ring_[tail_ % kLines]);
+    }
+  }
+  // Publishes next() as the announcement of part(0), which holds `bytes` bytes.
+  void publish_part(uint32_t tag, uint32_t bytes) noexcept;
+
+  uint32_t sent() const noexcept { return tail_; }
+  // Has the peer consumed the line that made sent() equal to `sequence`?
+  bool consumed(uint32_t sequence) noexcept {
+    if (reached(credit_lines_, sequence)) return true;
+    refresh();
+    return reached(credit_lines_, sequence);
+  }
+  // Credit that came with a line of the other direction.
+  void acknowledged(uint32_t lines, uint32_t parts) noexcept {
+    if (reached(lines, credit_lines_)) credit_lines_ = lines;
+    if (reached(parts, credit_parts_)) credit_parts_ = parts;
+  }
+  // Unmapped: posts what the endpoint refused before. True when nothing is left.
+  bool flush() noexcept;
+
+ private:
+  void refresh() noexcept;
+  bool post_line(uint32_t sequence) noexcept;
+
+  Line* ring_ = nullptr;
+  std::byte* slots_ = nullptr;
+  std::atomic<uint64_t>* credit_ = nullptr;
+  uint32_t tail_ = 0, parts_ = 0, credit_lines_ = 0, credit_parts_ = 0;
+  uint32_t posted_ = 0, posted_parts_ = 0;  // unmapped: how far flush() got
+  uint32_t part_bytes_[kParts] = {};        // unmapped: of each part slot
+  uint8_t is_part_[kLines] = {};            // unmapped: which lines announce a part
+  uint32_t stream_ = 0;
+  Wire wire_;
+};
+
+// The receiving end of a stream. peek() at lines, consume() them in order.
+class Inbox {
+ public:
+  void bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept;
+
+  // The i-th line not yet consumed, or null while it has not landed under `tag`.
+  const Line* peek(uint32_t tag, uint32_t i = 0) const noexcept {
+    const uint32_t sequence = head_ + i + 1;
+    const Line& line = ring_[(sequence - 1) % kLines];
+    if (landed_ != nullptr && !reached(uint32_t(landed_->load(std::memory_order_acquire)), sequence))
+      return nullptr;
+    return line.word.load(std::memory_order_acquire) == line_word(sequence, tag) ? &line : nullptr;
+  }
+  // The tag of the next line when it has landed: for finding out why peek() finds nothing.
+  bool peek_tag(uint32_t* tag) const noexcept;
+  // The i-th part not yet consumed; announced by a line.
+  const std::byte* part(uint32_t i) const noexcept {
+    return slots_ + size_t((parts_ + i) % kParts) * kPartBytes;
+  }
+
+  void consume(uint32_t lines) noexcept { head_ += lines; }
+  void consume_part() noexcept {
+    head_++;
+    parts_++;
+  }
+  uint32_t lines() const noexcept { return head_; }
+  uint32_t parts() const noexcept { return parts_; }
+  // The credit travels with a line of the other direction: nothing more to send for now.
+  void credit_carried() noexcept {
+    credited_lines_ = head_;
+    credited_parts_ = parts_;
+  }
+  bool owes_credit() const noexcept { return credited_lines_ != head_ || credited_parts_ != parts_; }
+  // Sends credit if the peer might soon need it: a quarter of a ring is consumed.
+  void maybe_credit() noexcept {
+    if (head_ - credited_lines_ >= kLines / 4 || parts_ - credited_parts_ >= kParts / 4) credit();
+  }
+  // Sends all credit now. Unmapped and refused: false; call again.
+  bool credit() noexcept;
+
+ private:
+  const Line* ring_ = nullptr;
+  const std::byte* slots_ = nullptr;
+  std::atomic<uint64_t>* credit_ = nullptr;  // mapped: the peer's word
+  const std::atomic<uint64_t>* landed_ = nullptr;
+  uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;
+  uint32_t stream_ = 0;
+  Wire wire_;
+};
+
+// Both directions of all streams with one peer.
+class Mailbox {
+ public:
+  // `own` is this rank's LinkMemory for the peer, zeroed, exposed to it with Access::both. Keeps pointers
+  // only.
+  Mailbox(const Wire& wire, LinkMemory* own) noexcept;
+  Outbox& out(uint32_t stream) noexcept { return out_[stream]; }
+  Inbox& in(uint32_t stream) noexcept { return in_[stream]; }
+  // Wakes the peer if it sleeps: after the last publish or credit of a burst.
+  void notify() noexcept { endpoint_->notify(); }
+  // Unmapped: posts what was refused.
+  void flush() noexcept;
+
+ private:
+  Endpoint* endpoint_;
+  bool mapped_;
+  Outbox out_[kStreams];
+  Inbox in_[kStreams];
+};
+
+}  // namespace plait::transport
