@@ -1,0 +1,251 @@
+#include "transport/shm/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "base/bytes.h"
+#include "transport/shm/per_process.h"
+
+namespace plait::transport::shm {
+
+namespace {
+
+// What RLIMIT_FSIZE allows must be asked first: ftruncate() beyond it sends SIGXFSZ.
+size_t file_limit() noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return limit.rlim_cur;
+}
+
+size_t machine_memory() noexcept {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return Arena::kSmallest;
+  return std::clamp(size_t(pages) * size_t(page), Arena::kSmallest, Arena::kLargest);
+}
+
+Status cannot(size_t bytes, std::string_view call) {
+  return Status(Code::memory, "no shared memory: " + std::string(call) + " of " +
+                                  std::to_string(bytes >> 20) + " MiB: " + std::strerror(errno) +
+                                  "; look at ulimit -v and ulimit -f");
+}
+
+struct Made {
+  Fd fd;
+  Mapping mapping;
+};
+
+Result<Made> make_file(size_t bytes) {
+  Fd fd(memfd_create("plait", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return Status::system(errno, "no shared memory: memfd_create");
+  if (ftruncate(fd.get(), off_t(bytes)) != 0) return cannot(bytes, "ftruncate");
+  if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return Status::system(errno, "no shared memory: sealing the memfd");
+  Mapping mapping = map_shared(fd.get(), bytes);
+  if (!mapping) return cannot(bytes, "mmap");
+  return Made{std::move(fd), std::move(mapping)};
+}
+
+}  // namespace
+
+std::array<uint64_t, 2> random_nonce() noexcept {
+  std::array<uint64_t, 2> nonce{};
+  while (getrandom(&nonce, sizeof nonce, 0) != ssize_t(sizeof nonce)) {
+  }
+  return nonce;
+}
+
+Mapping map_shared(int fd, size_t bytes) noexcept {
+  // Reserved without rights first: then a process under mlockall(MCL_FUTURE) does not fault in, and lock, all
+  // of it.
+  size_t room = bytes + Arena::kLarge;
+  void* got = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) return {};
+  auto* start = static_cast<std::byte*>(got);
+  auto* base = start + (Arena::kLarge - reinterpret_cast<uintptr_t>(start) % Arena::kLarge) % Arena::kLarge;
+  if (base != start) munmap(start, size_t(base - start));
+  if (auto* end = base + bytes; end != start + room) munmap(end, size_t(start + room - end));
+  Mapping mapping(base, bytes);
+  if (mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) return {};
+  munlock(base, bytes);
+  if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return {};
+  madvise(base, bytes, MADV_DONTDUMP);  // a core file would walk, and hold, all of it
+  return mapping;
+}
+
+Result<Arena*> Arena::process() {
+  static PerProcess<Arena> arena;
+  return arena.get([] { return create(machine_memory()); });
+}
+
+Result<std::unique_ptr<Arena>> Arena::create(size_t bytes) {
+  bytes = std::min(bytes, file_limit()) / kLarge * kLarge;
+  if (bytes == 0)
+    return Status(Code::memory, "no shared memory: the limit of file sizes (ulimit -f) is below 2 MiB");
+  size_t least = std::min(bytes, kSmallest);
+  auto made = make_file(bytes);
+  while (!made.ok() && made.status().code() == Code::memory && bytes / 2 >= least) {
+    bytes = bytes / 2 / kLarge * kLarge;
+    made = make_file(bytes);
+  }
+  if (!made.ok()) return made.status();
+  struct stat about {};
+  if (fstat(made->fd.get(), &about) != 0) return Status::system(errno, "no shared memory: fstat");
+  ArenaIdentity identity{about.st_dev, about.st_ino, random_nonce()};
+  // The first page tells who maps it that it is what it was said to be.
+  std::memcpy(made->mapping.data(), &identity, sizeof identity);
+  return std::unique_ptr<Arena>(new Arena(std::move(made->fd), std::move(made->mapping), identity, getpid()));
+}
+
+Arena::Arena(Fd fd, Mapping mapping, const ArenaIdentity& identity, int pid)
+    : fd_(std::move(fd)), mapping_(std::move(mapping)), identity_(identity), pid_(pid) {
+  add_free(kAlign, bytes() - kAlign);
+}
+
+Result<std::byte*> Arena::allocate(size_t wanted) {
+  if (wanted == 0) return Status(Code::invalid, "0 bytes of shared memory asked for");
+  if (getpid() != pid_)
+    return Status(Code::state,
+                  "shared memory of process " + std::to_string(pid_) + " asked for in its forked child");
+  std::lock_guard lock(mutex_);
+  size_t align = wanted >= kLarge ? kLarge : kAlign;
+  size_t at = wanted > bytes() ? bytes() : find(round_up(wanted, kAlign), align);
+  if (at == bytes()) {
+    return Status(Code::memory, "shared memory is full: " + std::to_string(wanted) + " bytes asked for, " +
+                                    std::to_string(used_) + " of " + std::to_string(bytes()) + " in use");
+  }
+  size_t size = round_up(wanted, kAlign), offset = round_up(at, align);
+  take(at, offset, size);
+  clean(offset, size);
+  blocks_[offset].bytes = size;
+  used_ += size;
+  return base() + offset;
+}
+
+bool Arena::free(std::byte* p) {
+  if (getpid() != pid_) return false;
+  std::lock_guard lock(mutex_);
+  auto block = owns(p, 1) ? blocks_.find(offset(p)) : blocks_.end();
+  if (block == blocks_.end() || block->second.freed) return false;
+  soil(block->first, block->second.bytes);
+  if (block->second.pins != 0) {
+    block->second.freed = true;
+    return true;
+  }
+  give(block->first, block->second.bytes);
+  used_ -= block->second.bytes;
+  blocks_.erase(block);
+  return true;
+}
+
+bool Arena::pin(const std::byte* p, size_t bytes) {
+  std::lock_guard lock(mutex_);
+  auto block = block_of(p, bytes);
+  if (block == blocks_.end() || block->second.freed) return false;
+  ++block->second.pins;
+  return true;
+}
+
+void Arena::unpin(const std::byte* p) {
+  std::lock_guard lock(mutex_);
+  auto block = block_of(p, 1);
+  if (block == blocks_.end() || block->second.pins == 0 || --block->second.pins != 0 || !block->second.freed)
+    return;
+  soil(block->first, block->second.bytes);  // again: a peer may have stored since
+  give(block->first, block->second.bytes);
+  used_ -= block->second.bytes;
+  blocks_.erase(block);
+}
+
+size_t Arena::used() const {
+  std::lock_guard lock(mutex_);
+  return used_;
+}
+
+std::map<size_t, Arena::Block>::iterator Arena::block_of(const std::byte* p, size_t size) {
+  if (!owns(p, size)) return blocks_.end();
+  auto block = blocks_.upper_bound(offset(p));
+  if (block == blocks_.begin()) return blocks_.end();
+  --block;
+  return in_bounds(offset(p) - block->first, size, block->second.bytes) ? block : blocks_.end();
+}
+
+size_t Arena::find(size_t size, size_t align) const {
+  // Best fit. A range of size + align fits at any alignment, so the search of those below ends soon, with a
+  // bound.
+  int tries = 0;
+  auto range = by_size_.lower_bound({size, 0});
+  while (range != by_size_.end() && round_up(range->second, align) + size > range->second + range->first) {
+    range = ++tries < 16 ? std::next(range) : by_size_.lower_bound({size + align, 0});
+  }
+  return range == by_size_.end() ? bytes() : range->second;
+}
+
+void Arena::take(size_t at, size_t offset, size_t size) {
+  auto range = free_.find(at);
+  size_t end = at + range->second;
+  remove_free(range);
+  if (offset != at) add_free(at, offset - at);
+  if (end != offset + size) add_free(offset + size, end - offset - size);
+}
+
+void Arena::give(size_t offset, size_t size) {
+  auto next = free_.lower_bound(offset);
+  if (next != free_.end() && next->first == offset + size) {
+    size += next->second;
+    auto gone = next++;
+    remove_free(gone);
+  }
+  if (next != free_.begin()) {
+    if (auto before = std::prev(next); before->first + before->second == offset) {
+      offset = before->first;
+      size += before->second;
+      remove_free(before);
+    }
+  }
+  add_free(offset, size);
+}
+
+void Arena::add_free(size_t offset, size_t size) {
+  free_[offset] = size;
+  by_size_.emplace(size, offset);
+}
+
+void Arena::remove_free(std::map<size_t, size_t>::iterator range) {
+  by_size_.erase({range->second, range->first});
+  free_.erase(range);
+}
+
+void Arena::clean(size_t offset, size_t size) {
+  auto range = dirty_.upper_bound(offset);
+  if (range != dirty_.begin()) --range;
+  while (range != dirty_.end() && range->first < offset + size) {
+    size_t start = range->first, end = start + range->second;
+    if (end <= offset) {
+      ++range;
+      continue;
+    }
+    size_t from = std::max(start, offset), to = std::min(end, offset + size);
+    std::memset(base() + from, 0, to - from);
+    range = dirty_.erase(range);
+    if (start < from) dirty_[start] = from - start;
+    if (to < end) range = dirty_.emplace(to, end - to).first;
+  }
+}
+
+void Arena::soil(size_t offset, size_t size) {
+  if (size >= kGiveBack &&
+      fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(size)) == 0)
+    return;
+  dirty_[offset] = size;
+}
+
+}  // namespace plait::transport::shm

@@ -1,0 +1,57 @@
+// What an endpoint holds between post() and the Done: fixed in size, so nothing is allocated after open().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "transport/transport.h"
+
+namespace plait::transport::shm {
+
+constexpr size_t kDepth = 64;
+constexpr size_t kInline = 64;
+constexpr size_t kPiece = size_t{256} << 10;
+
+template <class T, size_t N>
+class Ring {
+ public:
+  bool empty() const noexcept { return count_ == 0; }
+  size_t size() const noexcept { return count_; }
+  T& front() noexcept { return items_[first_]; }
+  // The place of a new last item, to fill in. Not when full.
+  T& push() noexcept { return items_[(first_ + count_++) % N]; }
+  void pop() noexcept {
+    first_ = (first_ + 1) % N;
+    --count_;
+  }
+
+ private:
+  std::array<T, N> items_{};
+  size_t first_ = 0, count_ = 0;
+};
+
+// A transfer that post() took and poll() moves.
+struct Op {
+  Transfer transfer;
+  size_t moved = 0;
+  std::array<std::byte, kInline> bytes;  // a small source is read in post()
+};
+
+// Copies up to kInline bytes. The last whole aligned 8 bytes of the target appear last.
+inline void copy_word_last(std::byte* to, const std::byte* from, size_t bytes) noexcept {
+  const auto start = reinterpret_cast<uintptr_t>(to), last = ((start + bytes) & ~uintptr_t{7}) - 8;
+  if (last + 8 < start + 8 || bytes < 8) {
+    std::memmove(to, from, bytes);
+    return;
+  }
+  const size_t before = last - start;
+  uint64_t word = 0;
+  std::memcpy(&word, from + before, sizeof word);
+  std::memmove(to + before + 8, from + before + 8, bytes - before - 8);
+  std::memmove(to, from, before);
+  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(to + before)).store(word, std::memory_order_release);
+}
+
+}  // namespace plait::transport::shm

@@ -1,0 +1,146 @@
+#include "conformance/backends.h"
+
+#include "transport/fake/fake.h"
+#include "transport/hooks/fault.h"
+#include "transport/hooks/trace.h"
+#include "transport/shm/shm.h"
+
+namespace plait::transport::conformance {
+namespace {
+
+using fake::FakeNetwork;
+using fake::FakeOptions;
+
+class FakeWorld final : public World {
+ public:
+  FakeWorld(FakeNetwork network, std::vector<std::unique_ptr<Domain>> domains)
+      : World(std::move(domains)), network_(std::move(network)) {}
+  void kill(int rank) override { network_.kill(domain(rank).identity()); }
+
+ private:
+  FakeNetwork network_;
+};
+
+using Wrap = std::function<std::unique_ptr<Domain>(std::unique_ptr<Domain>)>;
+
+Backend fake_backend(std::string name, const FakeOptions& options, const Wrap& wrap = {}) {
+  auto make = [options, wrap]() -> Result<std::unique_ptr<World>> {
+    FakeNetwork network;
+    std::vector<std::unique_ptr<Domain>> domains;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      FakeOptions own = options;
+      own.seed += uint64_t(rank);
+      auto domain = network.make_domain("fake:" + std::to_string(rank), own);
+      domains.push_back(wrap ? wrap(std::move(domain)) : std::move(domain));
+    }
+    return std::unique_ptr<World>(std::make_unique<FakeWorld>(network, std::move(domains)));
+  };
+  return {std::move(name), make};
+}
+
+FakeOptions unmapped() {
+  FakeOptions o;
+  o.mapped = false;
+  return o;
+}
+
+FakeOptions reordering(uint64_t seed, bool mapped) {
+  FakeOptions o;
+  o.seed = seed;
+  o.reorder = true;
+  o.delay_max = 20;
+  o.mapped = mapped;
+  return o;
+}
+
+// As UCX and libfabric's tcp are.
+FakeOptions target_polls() {
+  FakeOptions o = reordering(5, false);
+  o.capabilities.target_must_poll = true;
+  return o;
+}
+
+// Little of everything.
+FakeOptions shallow() {
+  FakeOptions o;
+  o.mapped = false;
+  o.staged_bytes = 0;
+  o.capabilities.local_needs_region = true;
+  o.capabilities.word_last = false;
+  o.capabilities.inline_bytes = 0;
+  o.capabilities.max_transfer = 64 * 1024;
+  o.capabilities.depth = 2;
+  o.capabilities.counters = 4;
+  o.capabilities.max_add = 3;
+  o.capabilities.signals = 2;
+  return o;
+}
+
+// No get, and nobody tells of a death.
+FakeOptions blind() {
+  FakeOptions o = unmapped();
+  o.capabilities.get = false;
+  o.capabilities.detects_death = false;
+  return o;
+}
+
+std::unique_ptr<Domain> faultless(std::unique_ptr<Domain> inner) {
+  return std::make_unique<hooks::FaultDomain>(std::move(inner), hooks::FaultPlan{});
+}
+
+std::unique_ptr<Domain> traced(std::unique_ptr<Domain> inner) {
+  return std::make_unique<hooks::TraceDomain>(std::move(inner));
+}
+
+// Memory of the arena, which the others map. Blocks are freed with the world.
+class ShmWorld final : public World {
+ public:
+  explicit ShmWorld(std::vector<std::unique_ptr<Domain>> domains) : World(std::move(domains)) {}
+  ~ShmWorld() override {
+    for (std::byte* block : blocks_) shm::Arena::process().value()->free(block);
+  }
+  Memory allocate(int /*rank*/, size_t bytes) override {
+    blocks_.push_back(shm::Arena::process().value()->allocate(bytes).value());
+    return {blocks_.back(), bytes};
+  }
+
+ private:
+  std::vector<std::byte*> blocks_;
+};
+
+Result<std::unique_ptr<World>> shm_mapped() {
+  std::vector<std::unique_ptr<Domain>> domains;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    auto domain = shm::make_domain();
+    if (!domain.ok()) return domain.status();
+    domains.push_back(std::move(*domain));
+  }
+  return std::unique_ptr<World>(std::make_unique<ShmWorld>(std::move(domains)));
+}
+
+Result<std::unique_ptr<World>> shm_plain() {
+  return world_of([](int) { return shm::make_domain(); });
+}
+
+}  // namespace
+
+std::vector<Backend> backends() {
+  return {
+      fake_backend("fake", {}),
+      fake_backend("fake_unmapped", unmapped()),
+      fake_backend("fake_reordering", reordering(7, true)),
+      fake_backend("fake_reordering_unmapped", reordering(11, false)),
+      fake_backend("fake_target_polls", target_polls()),
+      fake_backend("fake_shallow", shallow()),
+      fake_backend("fake_blind", blind()),
+      // Hooks change nothing that they are not asked to.
+      fake_backend("fault", {}, faultless),
+      fake_backend("trace", unmapped(), traced),
+      fake_backend("trace_fault_reordering", reordering(13, true),
+                   [](auto d) { return traced(faultless(std::move(d))); }),
+      {"shm_mapped", shm_mapped},
+      {"shm_plain", shm_plain},
+  };
+}
+
+}  // namespace plait::transport::conformance

@@ -1,0 +1,54 @@
+// Rule 6: who waits, polls. Where target_must_poll is not claimed, bytes land while the target does nothing.
+#include "conformance/fixture.h"
+
+namespace plait::transport::conformance {
+namespace {
+
+TEST_P(Conformance, Rule06_BytesLandWithoutTheTarget) {
+  if (caps().target_must_poll) GTEST_SKIP() << "on this back end nothing lands unless the target polls";
+  Link& l = link(0, 1);
+  Buffer& from = buffer(0, 50'000);
+  Buffer& to = buffer(1, 50'000, Access::both);
+  from.fill(1);
+  RemoteRegion* remote = l.a.import(to);
+  ASSERT_NE(remote, nullptr);
+  ASSERT_TRUE(put_bytes(l.a, from, remote, {0, 1}, When::delivered, 1));
+  Deadline deadline = Deadline::in_ms(kPatienceMs);
+  while (rank(0).count(1) == 0 && !deadline.passed()) rank(0).poll();
+  ASSERT_EQ(rank(0).oks(1), 1);
+  EXPECT_TRUE(to.holds(1));
+  EXPECT_TRUE(pump([&] { return l.b.end->counter(0) == 1; }));
+}
+
+TEST_P(Conformance, Rule06_GetsNeedNoTarget) {
+  if (!caps().get) GTEST_SKIP() << "this back end has no get";
+  if (caps().target_must_poll) GTEST_SKIP() << "on this back end nothing moves unless the target polls";
+  Link& l = link(0, 1);
+  Buffer& source = buffer(1, 4096, Access::read);
+  Buffer& into = buffer(0, 4096);
+  source.fill(2);
+  RemoteRegion* remote = l.a.import(source);
+  ASSERT_NE(remote, nullptr);
+  Transfer t = get(into.local(0, 4096), remote->slice(0, 4096).value(), 1);
+  ASSERT_EQ(l.a.end->post({&t, 1}), 1u);
+  Deadline deadline = Deadline::in_ms(kPatienceMs);
+  while (rank(0).count(1) == 0 && !deadline.passed()) rank(0).poll();
+  ASSERT_EQ(rank(0).oks(1), 1);
+  EXPECT_TRUE(into.holds(2));
+}
+
+// With the target polling everything lands, the sender asked for nothing and only polls itself.
+TEST_P(Conformance, Rule06_EverythingLandsWhenBothPoll) {
+  Link& l = link(0, 1);
+  Buffer& from = buffer(0, 600'000);
+  Buffer& to = buffer(1, 600'000, Access::write);
+  from.fill(3);
+  RemoteRegion* remote = l.a.import(to);
+  ASSERT_NE(remote, nullptr);
+  ASSERT_TRUE(put_bytes(l.a, from, remote, {1, 1}, When::never, 0));
+  ASSERT_TRUE(pump([&] { return l.b.end->counter(1) == 1; }));
+  EXPECT_TRUE(to.holds(3));
+}
+
+}  // namespace
+}  // namespace plait::transport::conformance
