@@ -1,0 +1,38 @@
+// Kernels of float16 and bfloat16.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "collectives/reduce/half.cc"
+#include "collectives/reduce/targets.h"
+#include "hwy/foreach_target.h"
+//
+#include "collectives/reduce/kernel-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plait::collectives::HWY_NAMESPACE {
+
+FoldKernel half_kernel_here(Dtype dtype, ReduceOp op) {
+  switch (dtype) {
+    case Dtype::float16:
+      return pick<Float16, Float16, Float16>(op);
+    case Dtype::bfloat16:
+      return pick<Bfloat16, Bfloat16, Bfloat16>(op);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace plait::collectives::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "collectives/reduce/kernels.h"
+
+namespace plait::collectives {
+
+HWY_EXPORT(half_kernel_here);
+
+FoldKernel half_kernel(Dtype dtype, ReduceOp op) noexcept {
+  return HWY_DYNAMIC_DISPATCH(half_kernel_here)(dtype, op);
+}
+
+}  // namespace plait::collectives
+#endif

@@ -1,0 +1,53 @@
+#include "collectives/reduce/reduce.h"
+
+#include <cstring>
+#include <initializer_list>
+
+#include "collectives/reduce/kernels.h"
+
+namespace plait::collectives {
+
+size_t size_of(Dtype dtype) noexcept {
+  switch (dtype) {
+    case Dtype::int8:
+    case Dtype::uint8:
+      return 1;
+    case Dtype::float16:
+    case Dtype::bfloat16:
+      return 2;
+    case Dtype::int32:
+    case Dtype::uint32:
+    case Dtype::float32:
+      return 4;
+    case Dtype::int64:
+    case Dtype::uint64:
+    case Dtype::float64:
+      return 8;
+  }
+  return 0;
+}
+
+FoldKernel fold_kernel(Dtype dtype, ReduceOp op) noexcept {
+  for (auto family : {float_kernel, half_kernel, integer_kernel, byte_kernel}) {
+    if (FoldKernel kernel = family(dtype, op)) return kernel;
+  }
+  return nullptr;
+}
+
+void copy_to_all(const std::byte* input, std::byte* const* outputs, uint32_t output_count, size_t bytes,
+                 Store store) noexcept {
+  if (output_count == 1 && store == Store::plain) {
+    if (outputs[0] != input) std::memcpy(outputs[0], input, bytes);
+    return;
+  }
+  static const FoldKernel kernel = byte_kernel(Dtype::uint8, ReduceOp::sum);
+  kernel({.inputs = &input,
+          .input_count = 1,
+          .outputs = outputs,
+          .output_count = output_count,
+          .count = bytes,
+          .ranks = 0,
+          .store = store});
+}
+
+}  // namespace plait::collectives

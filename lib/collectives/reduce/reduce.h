@@ -1,0 +1,58 @@
+// Elementwise reduction: out = in[0] (op) in[1] (op) ... (op) in[n-1], one pass over memory, in registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace plait::collectives {
+
+// The numbers are those of plait_dtype and plait_op in plait.h.
+enum class Dtype : int32_t {
+  int8 = 0, uint8 = 1, int32 = 2, uint32 = 3, int64 = 4, uint64 = 5, float16 = 6, float32 = 7, float64 = 8, bfloat16 = 9,
+};
+constexpr int kDtypes = 10;
+enum class ReduceOp : int32_t { sum = 0, prod = 1, max = 2, min = 3, avg = 4 };
+constexpr int kReduceOps = 5;
+
+size_t size_of(Dtype dtype) noexcept;
+
+// How results are stored.
+enum class Store : uint8_t {
+  plain,
+  prefetch,   // prefetch the outputs for writing a little ahead: pays out of place, where the lines are elsewhere
+  stream,     // non-temporal stores, fenced before return: pays out of place from about 32 MiB;
+              // plain where the outputs are not aligned alike
+};
+
+// One fold over `count` elements.
+//   inputs:  1..kMaxOperands pointers; folded left to right.
+//   outputs: 1..kMaxOperands pointers, each gets the same bits. An output may be identical to an input (same pointer);
+//            other overlap is not allowed. No alignment is required.
+//   ranks:   for avg, the divisor, applied after the last operand; 0: do not scale (this fold is not the last one).
+// float16 and bfloat16 are computed in float32: all operands accumulate there and the result is rounded to nearest even
+// once. So a fold of two operands is the pairwise fold of rule 7 and one of more is a declared chain.
+// Integers wrap; integer avg divides truncating towards zero. min and max: if any operand is NaN the result is NaN,
+// and -0 is less than +0, so that neither the order of operands nor the instruction set shows.
+// NaNs stay NaNs in every rounding; which NaN is unspecified. avg of floats is one division, rounded once.
+struct Fold {
+  const std::byte* const* inputs;
+  uint32_t input_count;
+  std::byte* const* outputs;
+  uint32_t output_count;
+  size_t count;
+  uint32_t ranks = 0;
+  Store store = Store::plain;
+};
+constexpr uint32_t kMaxOperands = 64;
+
+// Never fails, never allocates. Picked once a plan from the dtype and op, for the CPU at hand.
+using FoldKernel = void (*)(const Fold&) noexcept;
+
+// Null when dtype or op is not one of the numbers above.
+FoldKernel fold_kernel(Dtype dtype, ReduceOp op) noexcept;
+
+// Copies `bytes` bytes to each output; the fold of one operand, of no type.
+void copy_to_all(const std::byte* input, std::byte* const* outputs, uint32_t output_count, size_t bytes,
+                 Store store = Store::plain) noexcept;
+
+}  // namespace plait::collectives
