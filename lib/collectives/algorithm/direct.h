@@ -1,0 +1,27 @@
+// Direct algorithms: everybody talks to everybody, in one round. Folds are in the order of ranks and round
+// once, so results depend on neither the algorithm's shape nor timing.
+#pragma once
+
+#include "collectives/builder.h"
+
+namespace plait::collectives {
+
+// Each member folds its own block of everybody's values, members 0..n-1 in this order, as one chain.
+//   One round of n-1 messages: alpha + (n-1) o + (n-1)/n N beta + (n-1)/n N gamma (o: what starting a message
+//   costs).
+void direct_reduce_scatter(Builder& b, const Group& g, const Blocks& blocks, int lane = 0);
+
+// Each member sends its block to everybody: alpha + (n-1) o + (n-1)/n N beta.
+void direct_allgather(Builder& b, const Group& g, const Blocks& blocks, int lane = 0);
+
+// One after the other, "the sharded master": 2 alpha + 2(n-1) o + 2(n-1)/n N beta + (n-1)/n N gamma.
+// Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", IJHPCA
+// 19(1), 2005 (pairwise exchange); Jiang et al., "A unified architecture for accelerating distributed DNN
+// training in heterogeneous GPU/CPU clusters", OSDI 2020 (every worker a parameter server of its share).
+void direct_allreduce(Builder& b, const Group& g, Range range, int lane = 0);
+
+// Each member sends all of `range` to everybody and folds everything itself: alpha + (n-1) o + (n-1) N beta +
+// (n-1) N gamma. One message deep: the fastest for small messages among few ranks.
+void all_to_all_allreduce(Builder& b, const Group& g, Range range, int lane = 0);
+
+}  // namespace plait::collectives

@@ -1,0 +1,115 @@
+// Dependencies, from the order of the list and the places that steps touch (rules 2 and 3).
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
+#include "collectives/cells.h"
+
+namespace plait::collectives {
+
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+// What is wrong with a place of a step; empty when nothing is.
+std::string check_place(const Program& p, uint32_t step, Place place) {
+  if (place.in() == Buffer::none) return {};
+  uint32_t slots = slots_of(p, place.in());
+  if (place.slot <= slots && p.steps[step].count <= slots - place.slot) return {};
+  return fmt::format("{}: {}+{} is out of bounds, there are {} slots", describe(p, step), describe(place),
+                     p.steps[step].count, slots);
+}
+
+std::string check_step(const Program& p, uint32_t i) {
+  const Step& s = p.steps[i];
+  if (s.count == 0 || s.chunk > p.chunks || s.count > p.chunks - s.chunk) {
+    return fmt::format("{}: no such chunks, there are {}", describe(p, i), p.chunks);
+  }
+  for (Place place : {s.src, s.src2, s.dst}) {
+    if (std::string error = check_place(p, i, place); !error.empty()) return error;
+  }
+  if (!(s.flags & kMore)) return {};
+  bool joined = i + 1 < p.steps.size() && (sends(s.op) || receives(s.op)) && p.steps[i + 1].peer == s.peer &&
+                p.steps[i + 1].lane == s.lane && p.steps[i + 1].op == s.op;
+  return joined ? "" : describe(p, i) + ": cannot be one message with the next step";
+}
+
+// One pass over the list, with the last writer of each cell and its readers since.
+class Deriver {
+ public:
+  explicit Deriver(Program& p) : p_(p), cells_(p), state_(cells_.count()) {}
+
+  void run() {
+    p_.deps.clear();
+    p_.dep_begin.assign(1, 0);
+    p_.dep_begin.reserve(p_.steps.size() + 1);
+    for (uint32_t first = 0; first < p_.steps.size();) {
+      uint32_t end = message_end(p_, first);
+      collect(first, end);
+      // A message waits as its first step does; the others have no entries of their own.
+      for (uint32_t i = first; i < end; i++) p_.dep_begin.push_back(uint32_t(p_.deps.size()));
+      first = end;
+    }
+  }
+
+ private:
+  struct Cell {
+    uint32_t writer = kNone;
+    uint32_t readers = kNone;  // since `writer`; a list in readers_
+  };
+  struct Reader {
+    uint32_t step, next;
+  };
+
+  // What the message of steps [first, end) waits for; then what it leaves behind.
+  void collect(uint32_t first, uint32_t end) {
+    auto begin = std::ptrdiff_t(p_.deps.size());
+    for (uint32_t i = first; i < end; i++) {
+      const Step& s = p_.steps[i];
+      each_read(s, [&](Place place) { each_cell(place, s.count, [&](Cell& c) { wait_for(c.writer); }); });
+      if (s.dst.in() != Buffer::none) each_cell(s.dst, s.count, [&](Cell& c) { wait_for_all(c); });
+    }
+    std::sort(p_.deps.begin() + begin, p_.deps.end());
+    p_.deps.erase(std::unique(p_.deps.begin() + begin, p_.deps.end()), p_.deps.end());
+    for (uint32_t i = first; i < end; i++) {
+      const Step& s = p_.steps[i];
+      each_read(s, [&](Place place) { each_cell(place, s.count, [&](Cell& c) { add_reader(c, first); }); });
+      if (s.dst.in() != Buffer::none) each_cell(s.dst, s.count, [&](Cell& c) { c = {first, kNone}; });
+    }
+  }
+
+  template <class F>
+  void each_cell(Place place, uint32_t count, F f) {
+    uint32_t first = cells_.at(place);
+    for (uint32_t c = first; c < first + count; c++) f(state_[c]);
+  }
+  void wait_for(uint32_t step) {
+    if (step != kNone) p_.deps.push_back(step);
+  }
+  // Readers already wait for the writer.
+  void wait_for_all(const Cell& cell) {
+    if (cell.readers == kNone) wait_for(cell.writer);
+    for (uint32_t r = cell.readers; r != kNone; r = readers_[r].next) wait_for(readers_[r].step);
+  }
+  void add_reader(Cell& cell, uint32_t step) {
+    readers_.push_back({step, cell.readers});
+    cell.readers = uint32_t(readers_.size() - 1);
+  }
+
+  Program& p_;
+  Cells cells_;
+  std::vector<Cell> state_;
+  std::vector<Reader> readers_;
+};
+
+}  // namespace
+
+std::string derive_dependencies(Program& program) {
+  for (uint32_t i = 0; i < program.steps.size(); i++) {
+    if (std::string error = check_step(program, i); !error.empty()) return error;
+  }
+  Deriver(program).run();
+  return {};
+}
+
+}  // namespace plait::collectives

@@ -1,0 +1,111 @@
+// check_steps: one step at a time.
+#include <spdlog/fmt/fmt.h>
+
+#include "collectives/cells.h"
+#include "collectives/machine/check.h"
+
+namespace plait::collectives {
+
+namespace {
+
+bool inside(Range range, uint32_t first, uint32_t count) noexcept {
+  return first >= range.first && first <= range.end() && count <= range.end() - first;
+}
+
+class StepChecker {
+ public:
+  StepChecker(Collective collective, int n, int root, const Program& p)
+      : p_(p),
+        n_(n),
+        input_(input_of(collective, n, p.rank, root, p.chunks)),
+        output_(output_of(collective, n, p.rank, root, p.chunks)) {}
+
+  Status run() const {
+    PLAIT_TRY(check_dependencies());
+    for (uint32_t i = 0; i < p_.steps.size(); i++) {
+      std::string why = fault(p_.steps[i]);
+      if (why.empty() && p_.steps[i].flags & kMore) why = join_fault(i);
+      if (!why.empty()) return {Code::invalid, describe(p_, i) + ": " + why};
+    }
+    return {};
+  }
+
+ private:
+  Status check_dependencies() const {
+    bool sound = p_.dep_begin.size() == p_.steps.size() + 1 && p_.dep_begin.front() == 0 &&
+                 p_.dep_begin.back() == p_.deps.size();
+    for (size_t i = 0; sound && i < p_.steps.size(); i++) sound = p_.dep_begin[i] <= p_.dep_begin[i + 1];
+    for (uint32_t d : p_.deps) sound = sound && d < p_.steps.size();
+    if (sound) return {};
+    return {Code::invalid, fmt::format("rank {}: its dependencies are not lists of its steps", p_.rank)};
+  }
+
+  // What is wrong with a step; empty when nothing is.
+  std::string fault(const Step& s) const {
+    if (s.op > Op::reduce) return "steps with codecs cannot be proved yet";
+    if (s.count == 0 || !inside({0, p_.chunks}, s.chunk, s.count)) {
+      return fmt::format("no such chunks, there are {}", p_.chunks);
+    }
+    if (sends(s.op) || receives(s.op)) {
+      if (s.peer < 0 || s.peer >= n_) return fmt::format("no such peer, there are {} ranks", n_);
+      if (s.peer == p_.rank) return "a rank cannot be its own peer";
+    }
+    if ((s.dst.in() == Buffer::none) != sends(s.op)) return "every step but a send has a dst";
+    if ((s.src.in() == Buffer::none) != (s.op == Op::recv)) return "every step but a recv has a src";
+    if ((s.src2.in() == Buffer::none) != (s.op != Op::reduce))
+      return "a reduce, and nothing else, has a src2";
+    for (Place place : {s.src, s.src2, s.dst}) {
+      if (std::string why = place_fault(s, place); !why.empty()) return why;
+    }
+    if (s.dst.in() == Buffer::input) return "writes its input";
+    if (s.dst.in() == Buffer::output && !inside(output_, s.chunk, s.count)) {
+      return fmt::format("has no {} to write", describe(s.dst));
+    }
+    return {};
+  }
+
+  std::string place_fault(const Step& s, Place place) const {
+    if (place.in() == Buffer::none) return {};
+    uint32_t slots = slots_of(p_, place.in());
+    if (!inside({0, slots}, place.slot, s.count)) {
+      return fmt::format("{}+{} is out of bounds, there are {} slots", describe(place), s.count, slots);
+    }
+    if (place.in() == Buffer::scratch) return {};
+    if (place.in() == Buffer::wire) return "steps with codecs cannot be proved yet";
+    if (place.slot != s.chunk) return fmt::format("chunk {} does not lie in {}", s.chunk, describe(place));
+    if (place.in() == Buffer::input && !inside(input_, s.chunk, s.count)) {
+      return fmt::format("has no {} to read", describe(place));
+    }
+    return {};
+  }
+
+  std::string join_fault(uint32_t i) const {
+    if (i + 1 == p_.steps.size()) return "the message has no next step";
+    const Step &a = p_.steps[i], &b = p_.steps[i + 1];
+    bool joined = (sends(a.op) || receives(a.op)) && a.op == b.op && a.peer == b.peer && a.lane == b.lane;
+    return joined ? "" : "cannot be one message with the next step";
+  }
+
+  const Program& p_;
+  int n_;
+  Range input_, output_;
+};
+
+}  // namespace
+
+Status check_steps(Collective collective, int root, std::span<const Program> programs) {
+  auto n = int(programs.size());
+  if (n == 0 || root < 0 || root >= n) return {Code::invalid, fmt::format("no rank {} among {}", root, n)};
+  for (int r = 0; r < n; r++) {
+    const Program& p = programs[size_t(r)];
+    if (p.rank != r) return {Code::invalid, fmt::format("program {} is that of rank {}", r, p.rank)};
+    if (p.chunks != programs[0].chunks || p.in_place != programs[0].in_place) {
+      return {Code::invalid,
+              fmt::format("rank {} cuts the vector otherwise than rank 0, or is not in place alike", r)};
+    }
+    PLAIT_TRY(StepChecker(collective, n, root, p).run());
+  }
+  return {};
+}
+
+}  // namespace plait::collectives

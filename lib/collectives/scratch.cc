@@ -1,0 +1,111 @@
+#include "collectives/scratch.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "collectives/cells.h"
+
+namespace plait::collectives {
+
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+class LinearScan {
+ public:
+  LinearScan(std::vector<Step>& steps, std::span<const Range> blocks)
+      : steps_(steps), blocks_(blocks), values_(blocks.size()) {}
+
+  uint32_t run() {
+    for (uint32_t i = 0; i < steps_.size(); i++) note(i);
+    for (uint32_t i = 0; i < steps_.size(); i++) {
+      Step& s = steps_[i];
+      uint32_t source[2] = {renumber(s.src, i), renumber(s.src2, i)};
+      if (s.dst.in() == Buffer::scratch) {
+        if (s.op == Op::reduce) take_over(block_of(s.dst), source, i);
+        renumber(s.dst, i);
+      }
+      if (!(s.flags & kMore)) release();
+    }
+    return top_;
+  }
+
+ private:
+  struct Value {
+    uint32_t slot = kNone;  // once allotted
+    uint32_t last = 0;      // the last step that touches it
+    uint32_t reads = 0;
+  };
+
+  uint32_t block_of(Place place) const {
+    auto after = std::upper_bound(blocks_.begin(), blocks_.end(), uint32_t{place.slot},
+                                  [](uint32_t slot, const Range& block) { return slot < block.first; });
+    return uint32_t(after - blocks_.begin()) - 1;
+  }
+  void note(uint32_t step) {
+    const Step& s = steps_[step];
+    each_read(s, [&](Place place) {
+      if (place.in() == Buffer::scratch) values_[block_of(place)].reads++;
+    });
+    for (Place place : {s.src, s.src2, s.dst}) {
+      if (place.in() == Buffer::scratch) values_[block_of(place)].last = step;
+    }
+  }
+
+  // Puts the allotted slot into the place and returns its block; kNone for other places.
+  uint32_t renumber(Place& where, uint32_t step) {
+    if (where.in() != Buffer::scratch) return kNone;
+    uint32_t block = block_of(where);
+    Value& value = values_[block];
+    if (value.slot == kNone) value.slot = take(blocks_[block].count);
+    uint32_t offset = where.slot - blocks_[block].first;
+    where = place(Buffer::scratch, value.slot + offset);
+    if (value.last == step) dying_.push_back(block);
+    return block;
+  }
+
+  // A local fold may write where an operand lies that nobody else reads: no step waits longer for that.
+  void take_over(uint32_t block, const uint32_t (&source)[2], uint32_t step) {
+    Value& value = values_[block];
+    for (uint32_t s : source) {
+      if (value.slot != kNone || s == kNone) continue;
+      if (values_[s].last != step || values_[s].reads != 1 || blocks_[s].count != blocks_[block].count)
+        continue;
+      value.slot = values_[s].slot;
+      std::erase(dying_, s);
+    }
+  }
+
+  uint32_t take(uint32_t count) {
+    auto& free = free_[count];
+    if (free.size() > 1) {
+      uint32_t slot = free.front();
+      free.pop_front();
+      return slot;
+    }
+    top_ += count;
+    return top_ - count;
+  }
+  void release() {
+    std::sort(dying_.begin(), dying_.end());
+    dying_.erase(std::unique(dying_.begin(), dying_.end()), dying_.end());
+    for (uint32_t block : dying_) free_[blocks_[block].count].push_back(values_[block].slot);
+    dying_.clear();
+  }
+
+  std::vector<Step>& steps_;
+  std::span<const Range> blocks_;
+  std::vector<Value> values_;
+  std::map<uint32_t, std::deque<uint32_t>> free_;  // by size, the longest free first
+  std::vector<uint32_t> dying_;                    // blocks touched for the last time in this message
+  uint32_t top_ = 0;
+};
+
+}  // namespace
+
+uint32_t allot_scratch(std::vector<Step>& steps, std::span<const Range> blocks) {
+  return LinearScan(steps, blocks).run();
+}
+
+}  // namespace plait::collectives
