@@ -1,0 +1,251 @@
+// How the machine receives, folds and copies: an action takes its operands where they lie and stores the
+// result to its own place and, in the same pass, to peers that wait for it.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/machine/real/descriptor.h"
+#include "collectives/machine/real/machine.h"
+
+namespace plait::collectives::real {
+
+using namespace transport;
+
+Machine::Turn Machine::run_fold(uint32_t w, uint32_t action) noexcept {
+  const Action& a = call_.schedule->actions[action];
+  Run& r = run_of(w, action);
+  const size_t bytes = call_.layout.bytes(a.chunk, a.count, window_[w].segment);
+  Arrival* arrivals = arrivals_of(w, a);
+  // Sources that are still to come; the first one that is missing ends the look.
+  while (r.landed < a.sources) {
+    const Source& s = call_.schedule->sources[a.first_source + r.landed];
+    if (!land(w, a, s, arrivals[r.landed], r.cursor, bytes)) return Turn::blocked;
+    if (arrivals[r.landed].form == Form::parts && arrivals[r.landed].available < bytes) break;
+    r.landed++;
+  }
+  for (uint32_t k = r.landed; k < a.sources; k++) {
+    const Source& s = call_.schedule->sources[a.first_source + k];
+    if (!land(w, a, s, arrivals[k], r.cursor, bytes)) return Turn::blocked;
+  }
+  if (!status_.ok()) return Turn::done;
+  if (r.phase == Phase::fresh) {
+    choose_fused(w, a, r, bytes);
+    r.phase = Phase::running;
+  }
+  return fold_pieces(w, a, r, bytes);
+}
+
+// True when something of the source beyond `cursor` is there (or it is whole).
+bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
+                   size_t bytes) noexcept {
+  if (cursor == 0 && s.peer == kLocal) {
+    arrival = {bound(s.place.in()).data + offset_of(s.place, a, w), bytes, Form::whole};
+    return true;
+  }
+  if (s.peer == kLocal) return true;
+  if (cursor > 0 && arrival.available > cursor) return true;
+  if (arrival.posted) return arrival.got;
+  Link& link = links_[size_t(s.peer)];
+  const uint32_t stream = stream_of(s.lane, w);
+  if (ordinals(s.peer, stream).received != s.ordinal) return false;
+  if (bytes <= kInlineBytes) {
+    std::byte* gather =
+        &gather_[(w * call_.schedule->sources.size() + size_t(&s - call_.schedule->sources.data())) *
+                 kInlineBytes];
+    return land_lines(link.mailbox->in(stream), arrival, gather, bytes);
+  }
+  return land_descriptor(link, stream, a, w, arrival, cursor, bytes);
+}
+
+bool Machine::land_lines(Inbox& in, Arrival& arrival, std::byte* gather, size_t bytes) noexcept {
+  if (bytes <= kLinePayload) {
+    const Line* line = in.peek(call_.tag);
+    if (line == nullptr) return false;
+    arrival = {line->payload, bytes, Form::lines, 1};
+    return true;
+  }
+  const uint32_t lines = uint32_t((bytes + kLinePayload - 1) / kLinePayload);
+  if (in.peek(call_.tag, lines - 1) == nullptr) return false;
+  for (uint32_t i = 0; i < lines; i++) {
+    const Line* line = in.peek(call_.tag, i);
+    if (line == nullptr) return false;
+    const size_t at = size_t(i) * kLinePayload;
+    std::memcpy(gather + at, line->payload, std::min<size_t>(kLinePayload, bytes - at));
+  }
+  arrival = {gather, bytes, Form::lines, lines};
+  return true;
+}
+
+bool Machine::land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
+                              uint64_t cursor, size_t bytes) noexcept {
+  const Line* line = link.mailbox->in(stream).peek(call_.tag | kDescriptorBit);
+  if (line == nullptr) return false;
+  Descriptor d;
+  std::memcpy(&d, line->payload, sizeof d);
+  link.mailbox->out(stream).acknowledged(d.lines, d.parts);
+  if (d.output_offset != kNotShared) {
+    link.output_of = call_.number;
+    link.output_offset = d.output_offset;
+  }
+  const int rank = int(&link - links_.data());
+  if (d.kind == kPart) {
+    arrival = {nullptr, std::min<uint64_t>(bytes, cursor + kPartBytes), Form::parts, 1};
+  } else if (d.kind == kMapped && cursor == 0 && link.shared != nullptr &&
+             in_bounds(d.offset, bytes, link.shared_bytes)) {
+    arrival = {link.shared + d.offset, bytes, Form::mapped, 1};
+  } else if (d.kind == kPlaced && cursor == 0 && call_.output.shared) {
+    const Place home = place(Buffer::output, a.chunk);
+    arrival = {call_.output.data + offset_of(home, a, w), bytes, Form::placed, 1};
+  } else if (d.kind == kPull && cursor == 0) {
+    return pull(link, stream, a, w, arrival, d.offset, bytes);
+  } else {
+    fail(Code::internal, "rank " + std::to_string(rank) + " sent a message of kind " +
+                             std::to_string(d.kind) + " that does not fit: please report it");
+  }
+  return true;
+}
+
+// Is the peer's output there to be stored to, for good as far as its own program goes?
+bool Machine::may_place(uint32_t w, const Action& send, const Link& link, size_t bytes) const noexcept {
+  if (!send.granted || !call_.same_outputs || link.shared == nullptr || link.output_of != call_.number)
+    return false;
+  const size_t offset = call_.layout.offset(Buffer::output, send.chunk, send.count, window_[w].segment);
+  return link.output_offset <= link.shared_bytes &&
+         in_bounds(link.output_offset + offset, bytes, link.shared_bytes);
+}
+
+// Which of the sends of this value are served in the same pass. A fused step waits for nothing that its first
+// step would not wait for: where there is no credit, the send runs later by itself.
+void Machine::choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept {
+  if (bytes <= kInlineBytes) return;
+  const uint32_t parts = uint32_t((bytes + kPartBytes - 1) / kPartBytes);
+  for (uint32_t k = 0; k < a.fused && k < 64; k++) {
+    const uint32_t send = call_.schedule->fused[a.first_fused + k];
+    const Action& b = call_.schedule->actions[send];
+    const uint32_t stream = stream_of(b.lane, w);
+    if (waits_[w * actions_ + send] != 1 || ordinals(b.peer, stream).sent != b.ordinal) continue;
+    Link& link = links_[size_t(b.peer)];
+    Outbox& out = link.mailbox->out(stream);
+    const uint64_t bit = uint64_t(1) << k;
+    if (may_place(w, b, link, bytes)) {
+      if (out.room(1)) r.placed |= bit;
+    } else if (call_.buffered || !bound(a.dst.in()).shared || link.shared == nullptr) {
+      if (parts <= kParts && out.room(parts) && out.room_for_parts(parts)) r.fused |= bit;
+    }
+  }
+  r.fused |= r.placed;
+}
+
+Machine::Turn Machine::fold_pieces(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept {
+  const Arrival* arrivals = arrivals_of(w, a);
+  const uint64_t begin = r.cursor;
+  uint64_t limit = bytes;
+  bool by_parts = r.fused != r.placed;
+  for (uint32_t k = 0; k < a.sources; k++) {
+    limit = std::min(limit, arrivals[k].available);
+    by_parts = by_parts || arrivals[k].form == Form::parts;
+  }
+  while (r.cursor < limit) {
+    const uint64_t end = by_parts ? std::min(limit, (r.cursor / kPartBytes + 1) * kPartBytes) : limit;
+    fold_piece(w, a, r, r.cursor, size_t(end - r.cursor));
+    end_piece(w, a, r, size_t(end - r.cursor));
+    r.cursor = end;
+  }
+  if (r.cursor < bytes) return r.cursor == begin ? Turn::blocked : Turn::moved;
+  end_fold(w, a, r);
+  return Turn::done;
+}
+
+void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t from, size_t bytes) noexcept {
+  const Schedule& s = *call_.schedule;
+  const Arrival* arrivals = arrivals_of(w, a);
+  const std::byte* inputs[kMaxOperands];
+  std::byte* outputs[kMaxOperands + 1];
+  uint32_t count = 0;
+  for (uint32_t k = 0; k < a.sources; k++) {
+    const Source& source = s.sources[a.first_source + k];
+    inputs[k] = arrivals[k].form == Form::parts
+                    ? links_[size_t(source.peer)].mailbox->in(stream_of(source.lane, w)).part(0)
+                    : arrivals[k].data + from;
+  }
+  const bool all_fused = a.dead && a.fused < 64 && r.fused + 1 == uint64_t(1) << a.fused;
+  if (!all_fused) outputs[count++] = bound(a.dst.in()).data + offset_of(a.dst, a, w) + from;
+  for (uint32_t k = 0; k < a.fused && count <= kMaxOperands; k++) {
+    if ((r.fused >> k & 1) == 0) continue;
+    const Action& b = s.actions[s.fused[a.first_fused + k]];
+    Link& link = links_[size_t(b.peer)];
+    outputs[count++] = (r.placed >> k & 1) != 0
+                           ? link.shared + link.output_offset +
+                                 call_.layout.offset(Buffer::output, a.chunk, a.count, window_[w].segment) +
+                                 from
+                           : link.mailbox->out(stream_of(b.lane, w)).part(0);
+  }
+  if (a.kind == Kind::fold) {
+    call_.fold({inputs, a.sources, outputs, count, bytes >> call_.layout.element_shift,
+                a.last ? call_.ranks : 0, call_.store});
+  } else if (count != 1 || outputs[0] != inputs[0]) {
+    copy_to_all(inputs[0], outputs, count, bytes, call_.store);
+  }
+}
+
+// Parts that were read are released, parts that were filled are announced.
+void Machine::end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes) noexcept {
+  const Schedule& s = *call_.schedule;
+  for (uint32_t k = 0; k < a.sources; k++) {
+    const Source& source = s.sources[a.first_source + k];
+    if (source.peer == kLocal || arrivals_of(w, a)[k].form != Form::parts) continue;
+    Inbox& in = links_[size_t(source.peer)].mailbox->in(stream_of(source.lane, w));
+    in.consume_part();
+    in.maybe_credit();
+  }
+  for (uint32_t k = 0; k < a.fused; k++) {
+    if (((r.fused & ~r.placed) >> k & 1) == 0) continue;
+    const Action& b = s.actions[s.fused[a.first_fused + k]];
+    Link& link = links_[size_t(b.peer)];
+    const uint32_t stream = stream_of(b.lane, w);
+    fill_descriptor(b.peer, stream, kPart, 0);
+    link.mailbox->out(stream).publish_part(call_.tag | kDescriptorBit, uint32_t(bytes));
+    link.mailbox->notify();
+  }
+}
+
+void Machine::end_fold(uint32_t w, const Action& a, const Run& r) noexcept {
+  const Schedule& s = *call_.schedule;
+  const Arrival* arrivals = arrivals_of(w, a);
+  for (uint32_t k = 0; k < a.sources; k++) {
+    const Source& source = s.sources[a.first_source + k];
+    if (source.peer == kLocal) continue;
+    ordinals(source.peer, stream_of(source.lane, w)).received++;
+    if (arrivals[k].form != Form::parts) {
+      links_[size_t(source.peer)].mailbox->in(stream_of(source.lane, w)).consume(arrivals[k].lines);
+    }
+  }
+  for (uint32_t k = 0; k < a.fused; k++) {
+    if ((r.fused >> k & 1) == 0) continue;
+    const Action& b = s.actions[s.fused[a.first_fused + k]];
+    if ((r.placed >> k & 1) != 0) {
+      announce(w, b.peer, b.lane, kPlaced, 0);
+    } else {
+      ordinals(b.peer, stream_of(b.lane, w)).sent++;
+    }
+  }
+  for (uint32_t k = 0; k < a.sources; k++) {
+    const Source& source = s.sources[a.first_source + k];
+    if (source.peer != kLocal) release(w, source, arrivals[k]);
+  }
+}
+
+// A sender whose memory was read waits for the credit. After parts it is due, too: a stream must be able to
+// take the next whole message, or a program that needs a credit would hang. Lines are many: their credit can
+// wait.
+void Machine::release(uint32_t w, const Source& s, const Arrival& arrival) noexcept {
+  Mailbox& mailbox = *links_[size_t(s.peer)].mailbox;
+  Inbox& in = mailbox.in(stream_of(s.lane, w));
+  if (arrival.form != Form::lines && in.owes_credit()) {
+    in.credit();
+    mailbox.notify();
+  } else {
+    in.maybe_credit();
+  }
+}
+
+}  // namespace plait::collectives::real

@@ -1,0 +1,172 @@
+#include "collectives/machine/real/machine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/machine/real/descriptor.h"
+
+namespace plait::collectives::real {
+
+using transport::kStreams;
+
+Status Machine::prepare(const Call& call) {
+  const Schedule& s = *call.schedule;
+  if (s.lanes > kStreams) {
+    return {Code::unsupported, "the program uses " + std::to_string(s.lanes) + " lanes, a link has " +
+                                   std::to_string(kStreams) + " streams"};
+  }
+  const size_t windows = kStreams / s.lanes;
+  const size_t slot = round_up(call.layout.largest_segment_bytes(), kGranuleBytes);
+  const size_t scratch = slot * s.scratch * windows;
+  if (scratch > scratch_room_) {
+    scratch_room_ = 0;
+    scratch_ = allocate_(context_, scratch);
+    if (scratch_.data == nullptr)
+      return {Code::memory, "no " + std::to_string(scratch) + " bytes of scratch memory"};
+    scratch_room_ = scratch;
+  }
+  auto grow = [](auto& vector, size_t size) {
+    if (vector.size() < size) vector.resize(size);
+  };
+  grow(window_, windows);
+  grow(runs_, windows * s.actions.size());
+  grow(waits_, windows * s.actions.size());
+  grow(active_, windows * s.actions.size());
+  grow(arrivals_, windows * s.sources.size());
+  grow(gather_, windows * s.sources.size() * kInlineBytes);
+  grow(ordinals_, links_.size() * kStreams);
+  ready_for_ = &s;
+  ready_bytes_ = call.layout.largest_segment_bytes();
+  return {};
+}
+
+void Machine::start() noexcept {
+  if (!status_.ok()) status_ = Status();
+  const Schedule& s = *call_.schedule;
+  actions_ = uint32_t(s.actions.size());
+  windows_ = s.lanes == 1 ? kStreams : kStreams / s.lanes;
+  scratch_slot_ = round_up(call_.layout.largest_segment_bytes(), kGranuleBytes);
+  active_count_ = 0;
+  segments_left_ = call_.layout.segments;
+  pulls_ = 0;
+  if (actions_ == 0) segments_left_ = 0;
+  const uint32_t first = std::min(windows_, segments_left_);
+  for (uint32_t w = 0; w < first; w++) begin_segment(w, w);
+}
+
+void Machine::begin_segment(uint32_t w, uint32_t segment) noexcept {
+  const Schedule& s = *call_.schedule;
+  window_[w] = {segment, actions_};
+  std::fill_n(&runs_[w * actions_], actions_, Run{});
+  std::fill_n(arrivals_.begin() + ptrdiff_t(w * s.sources.size()), s.sources.size(), Arrival{});
+  for (uint32_t a = 0; a < actions_; a++) waits_[w * actions_ + a] = s.actions[a].waits;
+  for (int32_t peer : s.peers) {
+    for (uint32_t lane = 0; lane < s.lanes; lane++) ordinals(peer, stream_of(uint16_t(lane), w)) = {};
+  }
+  for (uint32_t a : s.roots) active_[active_count_++] = {w, a};
+}
+
+bool Machine::step() noexcept {
+  moved_ = false;
+  if (!status_.ok()) return true;
+  bool again = true;
+  while (again && segments_left_ > 0) {
+    again = false;
+    for (uint32_t i = 0; i < active_count_;) {
+      const Enabled e = active_[i];
+      const Turn turn = run(e.w, e.action);
+      if (!status_.ok()) return true;
+      if (turn == Turn::done) {
+        std::copy(active_.begin() + i + 1, active_.begin() + active_count_, active_.begin() + i);
+        active_count_--;
+        complete(e.w, e.action);
+        again = true;
+      } else {
+        again = again || turn == Turn::moved;
+        i++;
+      }
+    }
+    moved_ = moved_ || again;
+  }
+  return segments_left_ == 0;
+}
+
+void Machine::complete(uint32_t w, uint32_t action) noexcept {
+  const Schedule& s = *call_.schedule;
+  const Action& a = s.actions[action];
+  const uint64_t fused = run_of(w, action).fused;
+  window_[w].left--;
+  for (uint32_t k = 0; k < a.nexts; k++) {
+    const uint32_t to = s.next[a.first_next + k];
+    if (--waits_[w * actions_ + to] == 0) active_[active_count_++] = {w, to};
+  }
+  // Sends served in the same pass are done, too: they were never started.
+  for (uint32_t k = 0; k < a.fused && fused != 0; k++) {
+    if ((fused >> k & 1) == 0) continue;
+    const uint32_t send = s.fused[a.first_fused + k];
+    auto* end = active_.data() + active_count_;
+    auto* at = std::find(active_.data(), end, Enabled{w, send});
+    std::copy(at + 1, end, at);
+    active_count_--;
+    complete(w, send);
+  }
+  if (window_[w].left != 0) return;
+  window_[w].left = ~0u;  // once
+  segments_left_--;
+  // Segment s runs in window s % windows on every rank: windows have streams of their own, and finish in
+  // another order on each rank.
+  const uint32_t next = window_[w].segment + windows_;
+  if (next < call_.layout.segments) begin_segment(w, next);
+}
+
+Machine::Turn Machine::run(uint32_t w, uint32_t action) noexcept {
+  return call_.schedule->actions[action].kind == Kind::send ? run_send(w, action) : run_fold(w, action);
+}
+
+size_t Machine::offset_of(Place p, const Action& a, uint32_t w) const noexcept {
+  if (p.in() == Buffer::scratch) return (size_t(w) * call_.schedule->scratch + p.slot) * scratch_slot_;
+  return call_.layout.offset(p.in(), p.slot, a.count, window_[w].segment);
+}
+
+void Machine::fail(Code code, std::string text) noexcept {
+  if (status_.ok()) status_ = Status(code, std::move(text));
+}
+
+std::string Machine::waiting_for() const {
+  const Schedule& s = *call_.schedule;
+  std::string text;
+  std::vector<int32_t> named;
+  for (uint32_t i = 0; i < active_count_ && named.size() < 8; i++) {
+    const Action& a = s.actions[active_[i].action];
+    const Run& r = runs_[active_[i].w * actions_ + active_[i].action];
+    int32_t peer = a.peer;
+    for (uint32_t k = r.landed; a.kind != Kind::send && k < a.sources; k++) {
+      if (s.sources[a.first_source + k].peer != kLocal) peer = s.sources[a.first_source + k].peer;
+    }
+    if (peer == kLocal || std::find(named.begin(), named.end(), peer) != named.end()) continue;
+    named.push_back(peer);
+    text += (text.empty() ? "rank " : ", rank ") + std::to_string(peer) + " (step " + std::to_string(a.step) +
+            ": " + describe(s.program.steps[a.step]) + ")";
+  }
+  return text;
+}
+
+bool Machine::sees_other_call(int32_t* rank) const noexcept {
+  const Schedule& s = *call_.schedule;
+  for (uint32_t i = 0; i < active_count_; i++) {
+    const uint32_t w = active_[i].w;
+    const Action& a = s.actions[active_[i].action];
+    for (uint32_t k = 0; a.kind != Kind::send && k < a.sources; k++) {
+      const Source& source = s.sources[a.first_source + k];
+      uint32_t tag;
+      if (source.peer == kLocal) continue;
+      if (!links_[size_t(source.peer)].mailbox->in(stream_of(source.lane, w)).peek_tag(&tag)) continue;
+      if ((tag & ~transport::kDescriptorBit) == call_.tag) continue;
+      *rank = source.peer;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace plait::collectives::real

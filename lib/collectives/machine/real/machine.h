@@ -1,0 +1,197 @@
+// The real machine: runs a schedule over links. One operation at a time; step() is called until it says done,
+// never blocks, allocates nothing. docs/program.md, rule 6, says what it must keep so that a proved program
+// cannot hang.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "collectives/machine/real/layout.h"
+#include "collectives/machine/real/schedule.h"
+#include "collectives/reduce/reduce.h"
+#include "transport/mailbox.h"
+
+namespace plait::collectives::real {
+
+// What the machine knows of a peer. Owned by the communicator.
+struct Link {
+  transport::Mailbox* mailbox = nullptr;
+  std::byte* shared = nullptr;  // the peer's shared memory as mapped here, or null
+  uint64_t shared_bytes = 0;
+  uint64_t output_offset = 0;  // where the peer's output lies in it, in operation output_of
+  uint64_t output_of = 0;      // 0: never told
+  transport::Endpoint* endpoint = nullptr;
+  bool may_pull = false;  // the peer can get from plain memory that this rank exposed
+};
+
+// A buffer of the call. `shared`: it lies at `offset` of this process's shared memory, where peers that map
+// it may read and, if it is the output, write.
+struct Bound {
+  std::byte* data = nullptr;
+  bool shared = false;
+  uint64_t offset = 0;
+  ByteView key;  // not shared, but exposed: of the region, where data lies at `offset`
+};
+
+// One operation, bound to bytes. Everything it points to outlives it.
+struct Call {
+  const Schedule* schedule = nullptr;
+  uint64_t number = 0;  // of the operation in its communicator, from 1
+  uint32_t tag = 0;     // of its messages, lowest bit 0; alike on all ranks
+  Layout layout;
+  Bound input, output;
+  FoldKernel fold = nullptr;  // null where nothing is folded
+  uint32_t ranks = 0;         // avg: the divisor; else 0
+  Store store = Store::plain;
+  bool same_outputs = true;  // every rank's output begins with the same element: peers may store into it
+  bool buffered = false;     // min_credits 1: every message is copied into its stream
+};
+
+// Finds, or imports, a region of a peer by its key. Null: the key is not good.
+using Import = transport::RemoteRegion* (*)(void* context, int32_t peer, ByteView key);
+
+// Up to this many bytes a message travels in lines.
+constexpr size_t kInlineBytes = 1024;
+// Chunks are cut into segments of at most this, so that a stream buffers a whole one.
+constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartBytes;
+
+class Machine {
+ public:
+  // `links` by rank, this rank's unused. `scratch` hands out memory, best where peers map it: called by
+  // prepare() only; what it gave before may be dropped when it is called again. No data: there is none.
+  using Allocate = Bound (*)(void* context, size_t bytes);
+  Machine(std::vector<Link>& links, Allocate scratch, Import import, void* context)
+      : links_(links), allocate_(scratch), import_(import), context_(context) {}
+
+  // Makes room for a call; nothing may be running. Code::memory when there is none.
+  Status prepare(const Call& call);
+  // Is there room for it already?
+  bool ready_for(const Call& call) const noexcept {
+    return call.schedule == ready_for_ && call.layout.largest_segment_bytes() <= ready_bytes_;
+  }
+  // The call to run next, to be filled in while nothing is running.
+  Call& call() noexcept { return call_; }
+  // Begins call(), for which there is room.
+  void start() noexcept;
+  // Runs what can run. True when the operation is done or failed.
+  bool step() noexcept;
+  // Did the last step() move anything?
+  bool moved() const noexcept { return moved_; }
+  const Status& status() const noexcept { return status_; }
+
+  // Gets that this machine posted come back with these cookies; hand their Dones to pulled(). While pulling()
+  // the domain must be polled between steps.
+  static constexpr uint64_t kPullCookie = uint64_t(1) << 32;
+  bool pulling() const noexcept { return pulls_ > 0; }
+  void pulled(const transport::Done& done) noexcept;
+
+  // Who is waited for and for what: "rank 2 (recv chunk 3+1 ...)", for errors. Allocates.
+  std::string waiting_for() const;
+  // Does the next message of a peer that is waited for belong to another call? Then *rank is that peer.
+  bool sees_other_call(int32_t* rank) const noexcept;
+
+ private:
+  enum class Turn : uint8_t { blocked, moved, done };
+  enum class Phase : uint8_t { fresh, running, acknowledged };
+
+  struct Run {             // of an action in a window
+    uint64_t cursor = 0;   // bytes done
+    uint64_t fused = 0;    // bit k: its k-th fused send is served in this pass ...
+    uint64_t placed = 0;   // ... and stored straight into the peer's output
+    uint32_t landed = 0;   // sources that have landed whole
+    uint32_t awaited = 0;  // sequence whose acknowledgement a send awaits
+    Phase phase = Phase::fresh;
+  };
+  enum class Form : uint8_t { whole, lines, mapped, placed, parts, pulled };
+  struct Arrival {  // of a source in a window
+    const std::byte* data = nullptr;
+    uint64_t available = 0;
+    Form form = Form::whole;
+    uint32_t lines = 0;
+    bool got = false;  // pulled: the get is done
+    bool posted = false;
+  };
+  struct Window {
+    uint32_t segment = 0;
+    uint32_t left = 0;  // actions not done
+  };
+  struct Enabled {  // an action that waits for no other: tried at each step()
+    uint32_t w = 0, action = 0;
+    friend bool operator==(Enabled, Enabled) = default;
+  };
+  struct Ordinals {  // of a link and stream: messages begun in this segment
+    uint32_t sent = 0, received = 0;
+  };
+
+  void begin_segment(uint32_t w, uint32_t segment) noexcept;
+  void complete(uint32_t w, uint32_t action) noexcept;
+  Turn run(uint32_t w, uint32_t action) noexcept;
+
+  Turn run_send(uint32_t w, uint32_t action) noexcept;
+  Turn send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
+  Turn send_mapped(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
+  Turn send_pull(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
+  Turn send_parts(uint32_t w, const Action& a, Run& r, const std::byte* data, size_t bytes) noexcept;
+
+  Turn run_fold(uint32_t w, uint32_t action) noexcept;
+  bool land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
+            size_t bytes) noexcept;
+  bool land_lines(transport::Inbox& in, Arrival& arrival, std::byte* gather, size_t bytes) noexcept;
+  bool land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
+                       uint64_t cursor, size_t bytes) noexcept;
+  bool pull(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival, uint64_t offset,
+            size_t bytes) noexcept;
+  bool may_place(uint32_t w, const Action& send, const Link& link, size_t bytes) const noexcept;
+  void choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept;
+  Turn fold_pieces(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept;
+  void fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t from, size_t bytes) noexcept;
+  void end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes) noexcept;
+  void end_fold(uint32_t w, const Action& a, const Run& r) noexcept;
+  void release(uint32_t w, const Source& s, const Arrival& arrival) noexcept;
+  void announce(uint32_t w, int32_t peer, uint16_t lane, uint32_t kind, uint64_t offset) noexcept;
+  void fill_descriptor(int32_t peer, uint32_t stream, uint32_t kind, uint64_t offset) noexcept;
+
+  const Bound& bound(Buffer buffer) const noexcept {
+    return buffer == Buffer::input ? call_.input : buffer == Buffer::output ? call_.output : scratch_;
+  }
+  size_t offset_of(Place p, const Action& a, uint32_t w) const noexcept;
+  uint32_t stream_of(uint16_t lane, uint32_t w) const noexcept { return lane * windows_ + w; }
+  Ordinals& ordinals(int32_t peer, uint32_t stream) noexcept {
+    return ordinals_[size_t(peer) * transport::kStreams + stream];
+  }
+  Run& run_of(uint32_t w, uint32_t action) noexcept { return runs_[w * actions_ + action]; }
+  Arrival* arrivals_of(uint32_t w, const Action& a) noexcept {
+    return &arrivals_[w * call_.schedule->sources.size() + a.first_source];
+  }
+  void fail(Code code, std::string text) noexcept;
+
+  std::vector<Link>& links_;
+  Allocate allocate_;
+  Import import_;
+  void* context_;
+
+  Call call_;
+  Status status_;
+  uint32_t windows_ = 1, actions_ = 0;
+  uint32_t segments_left_ = 0;
+  bool moved_ = false;
+  Bound scratch_;
+  const Schedule* ready_for_ = nullptr;  // what prepare() was last called for ...
+  size_t ready_bytes_ = 0;               // ... and the largest segment it made room for
+  size_t scratch_room_ = 0, scratch_slot_ = 0;
+  std::vector<Window> window_;
+  std::vector<Run> runs_;
+  std::vector<uint32_t> waits_;
+  std::vector<Arrival> arrivals_;
+  std::vector<Ordinals> ordinals_;
+  std::vector<Enabled> active_;
+  uint32_t active_count_ = 0;
+  uint32_t pulls_ = 0;             // gets under way
+  std::vector<std::byte> bounce_;  // where they go to be folded: a segment for each source and window
+  std::vector<std::byte> gather_;  // for messages of several lines: kInlineBytes a source and window
+};
+
+}  // namespace plait::collectives::real

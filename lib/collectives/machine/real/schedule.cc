@@ -1,0 +1,328 @@
+#include "collectives/machine/real/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "collectives/reduce/reduce.h"
+
+namespace plait::collectives::real {
+namespace {
+
+constexpr uint32_t kNone = ~0u;
+
+uint32_t key(Place p) noexcept { return p.buffer << 29 | p.slot; }
+
+// Per place: which step wrote it last, at each point of the list. In place, input and output are one.
+class Writers {
+ public:
+  explicit Writers(bool in_place) : in_place_(in_place) {}
+  uint32_t of(Place p) const {
+    auto it = last_.find(canonical(p));
+    return it == last_.end() ? kNone : it->second;
+  }
+  void write(const Step& s, uint32_t step) {
+    for (uint32_t k = 0; k < s.count; k++) last_[canonical(place(s.dst.in(), s.dst.slot + k))] = step;
+  }
+
+ private:
+  uint32_t canonical(Place p) const {
+    return key(in_place_ && p.in() == Buffer::input ? place(Buffer::output, p.slot) : p);
+  }
+  bool in_place_;
+  std::unordered_map<uint32_t, uint32_t> last_;
+};
+
+class Lowering {
+ public:
+  Lowering(Program program, const ProgramOf& program_of) : program_of_(program_of) {
+    s_.program = std::move(program);
+  }
+
+  Result<Schedule> run() {
+    PLAIT_TRY(check());
+    number_messages();
+    gather_operands();
+    PLAIT_TRY(make_actions());
+    connect();
+    fuse_sends();
+    grant();
+    compact_scratch();
+    finish();
+    return std::move(s_);
+  }
+
+ private:
+  const Program& p() const { return s_.program; }
+
+  Status refuse(uint32_t step, const char* why) const {
+    return {Code::unsupported,
+            "step " + std::to_string(step) + " (" + describe(p().steps[step]) + ") " + why};
+  }
+
+  Status check() {
+    for (uint32_t i = 0; i < p().steps.size(); i++) {
+      const Step& s = p().steps[i];
+      if (s.op == Op::encode || s.op == Op::decode || s.op == Op::decode_reduce)
+        return refuse(i, "uses a codec");
+      if (s.flags & kMore) return refuse(i, "is part of a message of several pieces");
+      s_.lanes = std::max(s_.lanes, s.lane + 1u);
+    }
+    return {};
+  }
+
+  void number_messages() {
+    std::map<std::pair<int32_t, int32_t>, uint32_t> sent, received;
+    ordinal_.resize(p().steps.size());
+    for (uint32_t i = 0; i < p().steps.size(); i++) {
+      const Step& s = p().steps[i];
+      if (sends(s.op)) ordinal_[i] = sent[{s.peer, s.lane}]++;
+      if (receives(s.op)) ordinal_[i] = received[{s.peer, s.lane}]++;
+    }
+  }
+
+  // For each step the operands it folds, with declared chains and single-use receives (peephole d) pulled in.
+  // Steps pulled into another one get merged_[step] = that one.
+  void gather_operands() {
+    const uint32_t n = uint32_t(p().steps.size());
+    merged_.assign(n, kNone);
+    operands_.resize(n);
+    count_readers();
+    Writers writers(p().in_place);
+    for (uint32_t i = 0; i < n; i++) {
+      const Step& s = p().steps[i];
+      const Source message{s.peer, receives(s.op) ? ordinal_[i] : 0, s.lane, kNowhere};
+      if (s.op == Op::recv) {
+        operands_[i] = {message};
+      } else if (s.op == Op::recv_reduce) {
+        operands_[i] = operand(writers, s.src, i);
+        operands_[i].insert(s.flags & kSwapped ? operands_[i].begin() : operands_[i].end(), message);
+      } else if (s.op == Op::reduce) {
+        operands_[i] = operand(writers, s.src, i);
+        auto right = operand(writers, s.src2, i);
+        operands_[i].insert(operands_[i].end(), right.begin(), right.end());
+      } else {
+        operands_[i] = {Source{kLocal, 0, 0, s.src}};
+      }
+      writers.write(s, i);
+    }
+  }
+
+  void count_readers() {
+    readers_.assign(p().steps.size(), 0);
+    Writers writers(p().in_place);
+    for (uint32_t i = 0; i < p().steps.size(); i++) {
+      const Step& s = p().steps[i];
+      for (Place q : {s.src, s.src2}) {
+        for (uint32_t k = 0; q.in() != Buffer::none && k < s.count; k++) {
+          const uint32_t w = writers.of(place(q.in(), q.slot + k));
+          if (w != kNone) readers_[w]++;
+        }
+      }
+      writers.write(s, i);
+    }
+  }
+
+  std::vector<Source> operand(const Writers& writers, Place place, uint32_t reader) {
+    const uint32_t w = writers.of(place);
+    if (w != kNone && p().steps[w].dst == place && p().steps[w].count == p().steps[reader].count) {
+      const Step& s = p().steps[w];
+      const bool chained = (s.flags & kChain) != 0;
+      const bool used_once = s.op == Op::recv && s.dst.in() == Buffer::scratch && readers_[w] == s.count;
+      if (chained || used_once) {
+        merged_[w] = reader;
+        return operands_[w];
+      }
+    }
+    return {Source{kLocal, 0, 0, place}};
+  }
+
+  Status make_actions() {
+    action_of_.assign(p().steps.size(), kNone);
+    for (uint32_t i = 0; i < p().steps.size(); i++) {
+      if (merged_[i] != kNone) continue;
+      const Step& s = p().steps[i];
+      if (operands_[i].size() > kMaxOperands) return refuse(i, "folds more operands than one pass takes");
+      if (two_from_one_peer(operands_[i])) return refuse(i, "folds two messages of one peer at once");
+      action_of_[i] = uint32_t(s_.actions.size());
+      Action a;
+      a.kind = s.op == Op::send   ? Kind::send
+               : s.op == Op::recv ? Kind::recv
+               : s.op == Op::copy ? Kind::copy
+                                  : Kind::fold;
+      a.last = (s.flags & kLast) != 0;
+      a.lane = s.lane;
+      if (sends(s.op)) {
+        a.peer = s.peer;
+        a.ordinal = ordinal_[i];
+      }
+      a.dst = s.dst;
+      a.chunk = s.chunk;
+      a.count = s.count;
+      a.step = i;
+      a.first_source = uint32_t(s_.sources.size());
+      a.sources = uint32_t(operands_[i].size());
+      s_.sources.insert(s_.sources.end(), operands_[i].begin(), operands_[i].end());
+      s_.actions.push_back(a);
+    }
+    for (uint32_t i = uint32_t(p().steps.size()); i-- > 0;) {
+      if (merged_[i] != kNone) action_of_[i] = action_of_[merged_[i]];
+    }
+    return {};
+  }
+
+  // The second would wait for the first to be consumed, which happens with the action only.
+  static bool two_from_one_peer(const std::vector<Source>& operands) {
+    for (size_t i = 0; i < operands.size(); i++) {
+      for (size_t j = i + 1; j < operands.size(); j++) {
+        if (operands[i].peer != kLocal && operands[i].peer == operands[j].peer &&
+            operands[i].lane == operands[j].lane) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  // Dependencies between actions are those between their steps.
+  void connect() {
+    std::vector<std::vector<uint32_t>> next(s_.actions.size());
+    for (uint32_t i = 0; i < p().steps.size(); i++) {
+      for (uint32_t d = p().dep_begin[i]; d < p().dep_begin[i + 1]; d++) {
+        const uint32_t from = action_of_[p().deps[d]], to = action_of_[i];
+        if (from != to) next[from].push_back(to);
+      }
+    }
+    for (uint32_t a = 0; a < next.size(); a++) {
+      auto& list = next[a];
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+      s_.actions[a].first_next = uint32_t(s_.next.size());
+      s_.actions[a].nexts = uint32_t(list.size());
+      s_.next.insert(s_.next.end(), list.begin(), list.end());
+      for (uint32_t to : list) s_.actions[to].waits++;
+    }
+  }
+
+  // Peephole (a): sends of exactly what an action just made, and (c): its own copy when nobody else reads it.
+  void fuse_sends() {
+    for (Action& a : s_.actions) {
+      a.first_fused = uint32_t(s_.fused.size());
+      if (a.kind != Kind::fold && a.kind != Kind::recv) continue;
+      bool only_sends = a.nexts > 0 && a.dst.in() != Buffer::none;
+      for (uint32_t k = 0; k < a.nexts; k++) {
+        const uint32_t to = s_.next[a.first_next + k];
+        const Action& b = s_.actions[to];
+        const bool same = b.kind == Kind::send && s_.sources[b.first_source].place == a.dst &&
+                          b.chunk == a.chunk && b.count == a.count;
+        if (same) s_.fused.push_back(to);
+        only_sends = only_sends && same;
+      }
+      a.fused = uint32_t(s_.fused.size()) - a.first_fused;
+      a.dead = only_sends && a.fused > 0 && overwritten_later(a);
+    }
+  }
+
+  // Is the value of `a` replaced by a later write, so that it is no result?
+  bool overwritten_later(const Action& a) const {
+    if (a.dst.in() == Buffer::scratch) return true;
+    for (uint32_t i = a.step + 1; i < p().steps.size(); i++) {
+      const Step& s = p().steps[i];
+      if (s.dst == a.dst && s.count == a.count) return true;
+    }
+    return false;
+  }
+
+  // A send whose receiver waits for nothing but messages that this rank has consumed before it sends: its
+  // result may be stored straight into the receiver's output, with no grant (the write-after-read edge is
+  // kept by our own order).
+  void grant() {
+    std::map<int32_t, Program> programs;
+    for (Action& a : s_.actions) {
+      if (a.kind != Kind::send || !program_of_) continue;
+      auto it = programs.find(a.peer);
+      if (it == programs.end()) it = programs.emplace(a.peer, program_of_(a.peer)).first;
+      a.granted = receiver_is_free(it->second, a);
+    }
+  }
+
+  bool receiver_is_free(const Program& q, const Action& a) {
+    uint32_t received = 0;
+    for (uint32_t i = 0; i < q.steps.size(); i++) {
+      const Step& s = q.steps[i];
+      if (!receives(s.op) || s.peer != p().rank || s.lane != a.lane || received++ != a.ordinal) continue;
+      if (s.op != Op::recv || s.dst.in() != Buffer::output) return false;
+      for (uint32_t d = q.dep_begin[i]; d < q.dep_begin[i + 1]; d++) {
+        if (!consumed_before(q, q.deps[d], a)) return false;
+      }
+      return true;
+    }
+    return false;
+  }
+
+  // Step `dep` of q is a send to us whose message is an operand of an action that `a` waits for.
+  bool consumed_before(const Program& q, uint32_t dep, const Action& a) const {
+    const Step& s = q.steps[dep];
+    if (!sends(s.op) || s.peer != p().rank) return false;
+    uint32_t ordinal = 0;
+    for (uint32_t i = 0; i < dep; i++) {
+      ordinal += sends(q.steps[i].op) && q.steps[i].peer == p().rank && q.steps[i].lane == s.lane;
+    }
+    const uint32_t me = uint32_t(&a - s_.actions.data());
+    for (const Action& b : s_.actions) {
+      const auto first = s_.next.begin() + b.first_next;
+      if (std::find(first, first + b.nexts, me) == first + b.nexts) continue;
+      for (uint32_t k = 0; k < b.sources; k++) {
+        const Source& source = s_.sources[b.first_source + k];
+        if (source.peer == q.rank && source.ordinal == ordinal && source.lane == s.lane) return true;
+      }
+    }
+    return false;
+  }
+
+  // Renumbers the scratch slots that are left; those of merged values are gone.
+  void compact_scratch() {
+    std::map<uint32_t, uint32_t> slots;
+    auto use = [&](Place& q, uint32_t count) {
+      if (q.in() != Buffer::scratch) return;
+      const uint32_t first = q.slot;
+      for (uint32_t k = 0; k < count; k++) slots.emplace(first + k, 0);
+    };
+    auto each = [&](auto&& f) {
+      for (Action& a : s_.actions) {
+        f(a.dst, a.count);
+        for (uint32_t k = 0; k < a.sources; k++) f(s_.sources[a.first_source + k].place, a.count);
+      }
+    };
+    each(use);
+    for (auto& [slot, to] : slots) to = s_.scratch++;
+    each([&](Place& q, uint32_t) {
+      if (q.in() == Buffer::scratch) q = place(Buffer::scratch, slots[q.slot]);
+    });
+  }
+
+  void finish() {
+    for (uint32_t i = 0; i < s_.actions.size(); i++) {
+      if (s_.actions[i].waits == 0) s_.roots.push_back(i);
+      if (s_.actions[i].peer != kLocal) s_.peers.push_back(s_.actions[i].peer);
+    }
+    for (const Source& source : s_.sources) {
+      if (source.peer != kLocal) s_.peers.push_back(source.peer);
+    }
+    std::sort(s_.peers.begin(), s_.peers.end());
+    s_.peers.erase(std::unique(s_.peers.begin(), s_.peers.end()), s_.peers.end());
+  }
+
+  Schedule s_;
+  const ProgramOf& program_of_;
+  std::vector<uint32_t> ordinal_, merged_, action_of_, readers_;
+  std::vector<std::vector<Source>> operands_;
+};
+
+}  // namespace
+
+Result<Schedule> lower(Program program, const ProgramOf& program_of) {
+  return Lowering(std::move(program), program_of).run();
+}
+
+}  // namespace plait::collectives::real

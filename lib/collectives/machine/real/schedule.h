@@ -1,0 +1,71 @@
+// A program made ready to run: chains and operands gathered into elementwise actions, with the peepholes of
+// docs/program.md applied by def-use. Made once for (program, in place or not) and cached; knows no bytes
+// yet.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+#include "collectives/program.h"
+
+namespace plait::collectives::real {
+
+constexpr int32_t kLocal = -1;
+
+// An operand of an action: a place here, or the k-th message from a peer.
+struct Source {
+  int32_t peer = kLocal;
+  uint32_t ordinal = 0;  // k, in the stream from that peer
+  uint16_t lane = 0;
+  Place place = kNowhere;
+};
+
+enum class Kind : uint8_t {
+  send,  // one local source to the peer
+  recv,  // one message to a place
+  fold,  // sources folded in order to a place
+  copy,  // one place to another
+};
+
+// One elementwise event: reads sources, writes dst, and may serve `fused` sends of the same value in the same
+// pass.
+struct Action {
+  Kind kind = Kind::copy;
+  bool last = false;     // the fold completes its chunk
+  bool dead = false;     // dst is read by the fused sends only (peephole c)
+  bool granted = false;  // send: the peer's `out` may be written as soon as this send may run
+  uint16_t lane = 0;
+  int32_t peer = kLocal;  // send: to whom
+  uint32_t ordinal = 0;   // send: which message of the stream
+  Place dst = kNowhere;
+  uint32_t chunk = 0, count = 0;
+  uint32_t first_source = 0, sources = 0;
+  uint32_t first_fused = 0, fused = 0;  // in Schedule::fused: send actions
+  uint32_t first_next = 0, nexts = 0;   // in Schedule::next: actions that wait for this one
+  uint32_t waits = 0;                   // how many actions this one waits for
+  uint32_t step = 0;                    // of the program, for messages to people
+};
+
+struct Schedule {
+  Program program;
+  std::vector<Action> actions;
+  std::vector<Source> sources;
+  std::vector<uint32_t> fused;
+  std::vector<uint32_t> next;
+  std::vector<uint32_t> roots;  // actions that wait for nothing
+  std::vector<int32_t> peers;   // whom it touches, ascending
+  uint32_t lanes = 1;
+  uint32_t scratch = 0;  // slots that actions still use
+};
+
+// Gives the program of any rank of the communicator.
+using ProgramOf = std::function<Program(int32_t rank)>;
+
+// Lowers `program`. `program_of` is asked for the programs of the peers it sends to, to find where results
+// may be stored straight into their outputs. Code::unsupported for programs that the real machine does not
+// run (codecs, messages of several pieces, chains of more than kMaxOperands).
+Result<Schedule> lower(Program program, const ProgramOf& program_of);
+
+}  // namespace plait::collectives::real

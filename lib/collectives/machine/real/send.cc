@@ -1,0 +1,133 @@
+// How the machine sends: small messages in lines, larger ones by telling where they lie, or in parts.
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/machine/real/descriptor.h"
+#include "collectives/machine/real/machine.h"
+
+namespace plait::collectives::real {
+
+using namespace transport;
+
+namespace {
+uint32_t lines_for(size_t bytes) noexcept {
+  return bytes <= kLinePayload ? 1u : uint32_t((bytes + kLinePayload - 1) / kLinePayload);
+}
+}  // namespace
+
+Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
+  const Action& a = call_.schedule->actions[action];
+  Run& r = run_of(w, action);
+  Link& link = links_[size_t(a.peer)];
+  const uint32_t stream = stream_of(a.lane, w);
+  if (r.phase == Phase::acknowledged) {
+    Outbox& out = link.mailbox->out(stream);
+    if (out.consumed(r.awaited)) return Turn::done;
+    // The peer's next message may carry the credit.
+    if (const Line* line = link.mailbox->in(stream).peek(call_.tag | kDescriptorBit)) {
+      Descriptor d;
+      std::memcpy(&d, line->payload, sizeof d);
+      out.acknowledged(d.lines, d.parts);
+    }
+    return out.consumed(r.awaited) ? Turn::done : Turn::blocked;
+  }
+  if (ordinals(a.peer, stream).sent != a.ordinal) return Turn::blocked;
+  const Place from = call_.schedule->sources[a.first_source].place;
+  const size_t bytes = call_.layout.bytes(a.chunk, a.count, window_[w].segment);
+  const size_t offset = offset_of(from, a, w);
+  const Bound& buffer = bound(from.in());
+  if (bytes <= kInlineBytes) return send_lines(w, a, buffer.data + offset, bytes);
+  if (buffer.shared && link.shared != nullptr && !call_.buffered) return send_mapped(w, a, r, buffer, offset);
+  if (!buffer.key.empty() && link.may_pull && !call_.buffered) return send_pull(w, a, r, buffer, offset);
+  return send_parts(w, a, r, buffer.data + offset, bytes);
+}
+
+Machine::Turn Machine::send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept {
+  const uint32_t stream = stream_of(a.lane, w);
+  Mailbox& mailbox = *links_[size_t(a.peer)].mailbox;
+  Outbox& out = mailbox.out(stream);
+  const uint32_t lines = lines_for(bytes);
+  if (!out.room(lines)) return Turn::blocked;
+  if (bytes == 8) {  // what latency is measured with
+    std::memcpy(out.next().payload, data, 8);
+    out.publish(call_.tag);
+  } else {
+    for (uint32_t i = 0; i < lines; i++) {
+      const size_t at = size_t(i) * kLinePayload;
+      if (bytes > 0) std::memcpy(out.next().payload, data + at, std::min<size_t>(kLinePayload, bytes - at));
+      out.publish(call_.tag);
+    }
+  }
+  ordinals(a.peer, stream).sent++;
+  mailbox.notify();
+  return Turn::done;
+}
+
+// Every descriptor carries the credit for the other direction.
+void Machine::fill_descriptor(int32_t peer, uint32_t stream, uint32_t kind, uint64_t offset) noexcept {
+  Mailbox& mailbox = *links_[size_t(peer)].mailbox;
+  Inbox& in = mailbox.in(stream);
+  const Descriptor d{kind, in.lines(), in.parts(),
+                     0,    offset,     call_.output.shared ? call_.output.offset : kNotShared};
+  std::memcpy(mailbox.out(stream).next().payload, &d, sizeof d);
+  in.credit_carried();
+}
+
+void Machine::announce(uint32_t w, int32_t peer, uint16_t lane, uint32_t kind, uint64_t offset) noexcept {
+  const uint32_t stream = stream_of(lane, w);
+  Mailbox& mailbox = *links_[size_t(peer)].mailbox;
+  fill_descriptor(peer, stream, kind, offset);
+  mailbox.out(stream).publish(call_.tag | kDescriptorBit);
+  ordinals(peer, stream).sent++;
+  mailbox.notify();
+}
+
+Machine::Turn Machine::send_mapped(uint32_t w, const Action& a, Run& r, const Bound& from,
+                                   size_t offset) noexcept {
+  Outbox& out = links_[size_t(a.peer)].mailbox->out(stream_of(a.lane, w));
+  if (!out.room(1)) return Turn::blocked;
+  announce(w, a.peer, a.lane, kMapped, from.offset + offset);
+  r.awaited = out.sent();
+  r.phase = Phase::acknowledged;
+  return Turn::moved;
+}
+
+// Two lines: where it lies, and the key of the region it lies in.
+Machine::Turn Machine::send_pull(uint32_t w, const Action& a, Run& r, const Bound& from,
+                                 size_t offset) noexcept {
+  const uint32_t stream = stream_of(a.lane, w);
+  Mailbox& mailbox = *links_[size_t(a.peer)].mailbox;
+  Outbox& out = mailbox.out(stream);
+  if (!out.room(2)) return Turn::blocked;
+  fill_descriptor(a.peer, stream, kPull, from.offset + offset);
+  out.publish(call_.tag | kDescriptorBit);
+  std::memcpy(out.next().payload, from.key.data(), std::min<size_t>(from.key.size(), kLinePayload));
+  out.publish(call_.tag | kDescriptorBit);
+  ordinals(a.peer, stream).sent++;
+  mailbox.notify();
+  r.awaited = out.sent();
+  r.phase = Phase::acknowledged;
+  return Turn::moved;
+}
+
+Machine::Turn Machine::send_parts(uint32_t w, const Action& a, Run& r, const std::byte* data,
+                                  size_t bytes) noexcept {
+  const uint32_t stream = stream_of(a.lane, w);
+  Mailbox& mailbox = *links_[size_t(a.peer)].mailbox;
+  Outbox& out = mailbox.out(stream);
+  const uint64_t before = r.cursor;
+  while (r.cursor < bytes && out.room(1) && out.room_for_parts(1)) {
+    const size_t piece = std::min<size_t>(kPartBytes, bytes - r.cursor);
+    std::memcpy(out.part(0), data + r.cursor, piece);
+    fill_descriptor(a.peer, stream, kPart, 0);
+    out.publish_part(call_.tag | kDescriptorBit, uint32_t(piece));
+    r.cursor += piece;
+  }
+  if (r.cursor == before) return Turn::blocked;
+  mailbox.notify();
+  if (r.cursor < bytes) return Turn::moved;
+  ordinals(a.peer, stream).sent++;
+  return Turn::done;
+}
+
+}  // namespace plait::collectives::real

@@ -1,0 +1,134 @@
+#include "rig.h"
+
+#include <thread>
+
+#include "transport/wireup.h"
+
+namespace plait::collectives::real::test {
+
+using namespace transport;
+
+namespace {
+size_t control_bytes(int ranks) { return round_up(sizeof(LinkMemory), 4096) * size_t(ranks); }
+}  // namespace
+
+Rank::Rank(const World& setup, int rank, fake::FakeNetwork& network, transport::test::LocalWorld& local)
+    : setup_(setup), rank_(rank), local_(local), peers_(size_t(setup.ranks)), links_(size_t(setup.ranks)) {
+  heap_ = Pages(control_bytes(setup.ranks) + 2 * kRoom);
+  private_.resize(2 * kRoom);
+  fake::FakeOptions own = setup.fabric;
+  own.seed += uint64_t(rank) * 1'000'003;  // nonces are drawn from it
+  domain_ = network.make_domain("fake" + std::to_string(rank), own);
+  machine_ = std::make_unique<Machine>(links_, &Rank::allocate, nullptr, this);
+}
+
+std::byte* Rank::buffer(size_t i) noexcept {
+  const Shared shared = setup_.shared(rank_);
+  const bool in_heap = shared == Shared::input_and_output || (shared == Shared::output_only && i == 1);
+  return in_heap ? heap_.data() + control_bytes(setup_.ranks) + i * kRoom : private_.data() + i * kRoom;
+}
+
+Bound Rank::bound(size_t i) noexcept {
+  std::byte* data = buffer(i);
+  const bool shared = setup_.fabric.mapped && data >= heap_.data() && data < heap_.data() + heap_.size();
+  return {data, shared, shared ? uint64_t(data - heap_.data()) : 0, {}};
+}
+
+Bound Rank::allocate(void* self, size_t bytes) {
+  auto& scratch = static_cast<Rank*>(self)->scratch_.emplace_back(bytes);
+  return {scratch.data(), false, 0, {}};
+}
+
+Status Rank::connect() {
+  transport::test::LocalExchange exchange(local_, rank_);
+  const Bounds bounds{Deadline::in_ms(20'000), nullptr};
+  auto region = domain_->expose({.base = heap_.data(), .bytes = heap_.size()}, Access::both);
+  if (!region.ok()) return region.status();
+  region_ = std::move(region).value();
+  shadow_ = Pages(sizeof(LinkMemory) * size_t(setup_.ranks));
+  auto shadow = domain_->expose({.base = shadow_.data(), .bytes = shadow_.size()}, Access::none);
+  if (!shadow.ok()) return shadow.status();
+  shadow_region_ = std::move(shadow).value();
+  auto keys = exchange.allgather(region_->key(), bounds);
+  if (!keys.ok()) return keys.status();
+  auto endpoints = wire_up(*domain_, exchange, kMailboxCounters, bounds);
+  if (!endpoints.ok()) return endpoints.status();
+  for (int r = 0; r < setup_.ranks; r++) {
+    if (r == rank_) continue;
+    Peer& peer = peers_[size_t(r)];
+    peer.endpoint = std::move((*endpoints)[size_t(r)]);
+    auto remote = peer.endpoint->import((*keys)[size_t(r)]);
+    if (!remote.ok()) return remote.status();
+    peer.remote = std::move(remote).value();
+    link(r);
+  }
+  return exchange.allgather({}, bounds).status();
+}
+
+void Rank::link(int r) {
+  Peer& peer = peers_[size_t(r)];
+  Wire wire;
+  wire.endpoint = peer.endpoint.get();
+  wire.remote = peer.remote.get();
+  wire.remote_offset = round_up(sizeof(LinkMemory), 4096) * uint64_t(rank_);
+  std::byte* mapped = peer.remote->mapped();
+  if (mapped != nullptr) {
+    wire.mapped = reinterpret_cast<LinkMemory*>(mapped + wire.remote_offset);
+  } else {
+    wire.shadow = reinterpret_cast<LinkMemory*>(shadow_.data()) + r;
+    wire.shadow_region = shadow_region_.get();
+  }
+  auto* own = reinterpret_cast<LinkMemory*>(heap_.data() + round_up(sizeof(LinkMemory), 4096) * size_t(r));
+  peer.mailbox = std::make_unique<Mailbox>(wire, own);
+  links_[size_t(r)] = {peer.mailbox.get(), mapped, heap_.size(), 0, 0, peer.endpoint.get(), false};
+}
+
+Status Rank::run(Call call, bool in_place) {
+  call.number = ++number_;
+  call.tag = 0xabcde00u + (uint32_t(number_) & 0x3f) * 2;
+  call.input = bound(in_place ? 1 : 0);
+  call.output = bound(1);
+  PLAIT_TRY(machine_->prepare(call));
+  machine_->call() = call;
+  machine_->start();
+  const Deadline deadline = Deadline::in_ms(20'000);
+  while (!machine_->step()) {
+    poll();
+    if (machine_->moved()) continue;
+    if (deadline.passed())
+      return {Code::timeout, "rank " + std::to_string(rank_) + " waits for " + machine_->waiting_for()};
+  }
+  return machine_->status();
+}
+
+void Rank::poll() {
+  domain_->poll({});
+  for (auto& peer : peers_) {
+    if (peer.mailbox) peer.mailbox->flush();
+  }
+  std::this_thread::yield();
+}
+
+void run_ranks(const World& setup, const std::function<Status(int rank, Rank&)>& body) {
+  fake::FakeNetwork network;
+  transport::test::LocalWorld world(setup.ranks);
+  std::vector<std::unique_ptr<Rank>> ranks;
+  for (int r = 0; r < setup.ranks; r++) ranks.push_back(std::make_unique<Rank>(setup, r, network, world));
+  std::vector<Status> results(size_t(setup.ranks));
+  std::vector<std::thread> threads;
+  std::atomic<int> left{0};
+  for (int r = 0; r < setup.ranks; r++) {
+    threads.emplace_back([&, r] {
+      Status status = ranks[size_t(r)]->connect();
+      if (status.ok()) status = body(r, *ranks[size_t(r)]);
+      results[size_t(r)] = status;
+      // What was posted may still need polls of both sides: leave together.
+      for (left++; left < setup.ranks;) ranks[size_t(r)]->poll();
+    });
+  }
+  for (auto& t : threads) t.join();
+  for (int r = 0; r < setup.ranks; r++)
+    EXPECT_TRUE(results[size_t(r)].ok()) << "rank " << r << ": " << results[size_t(r)].text();
+}
+
+}  // namespace plait::collectives::real::test

@@ -1,0 +1,89 @@
+// Ranks as threads, each with a real machine over a fake fabric: programs run for real, in one process.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "collectives/algorithms.h"
+#include "collectives/machine/real/machine.h"
+#include "support/local_exchange.h"
+#include "transport/fake/fake.h"
+
+namespace plait::collectives::real::test {
+
+// Which memory of a rank its peers may map.
+enum class Shared : uint8_t { none, input_and_output, output_only };
+
+struct World {
+  int ranks = 2;
+  transport::fake::FakeOptions fabric;
+  std::function<Shared(int rank)> shared = [](int) { return Shared::input_and_output; };
+};
+
+// Zeroed memory, aligned as lines must be.
+class Pages {
+ public:
+  Pages() = default;
+  explicit Pages(size_t bytes)
+      : data_(static_cast<std::byte*>(std::aligned_alloc(4096, round_up(bytes, 4096)))), bytes_(bytes) {
+    std::memset(data_.get(), 0, bytes);
+  }
+  std::byte* data() const noexcept { return data_.get(); }
+  size_t size() const noexcept { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const noexcept { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  size_t bytes_ = 0;
+};
+
+// One rank's view of a world. Everything but the constructor belongs to the rank's thread.
+class Rank {
+ public:
+  static constexpr size_t kRoom = size_t(2) << 20;  // of input, and of output
+
+  Rank(const World& setup, int rank, transport::fake::FakeNetwork& network,
+       transport::test::LocalWorld& local);
+  Status connect();
+  // Runs `call` to its end, bounded by 20 s. Its buffers and number are set here.
+  Status run(Call call, bool in_place);
+  // Moves what others wait for.
+  void poll();
+  std::byte* input() noexcept { return buffer(0); }
+  std::byte* output() noexcept { return buffer(1); }
+
+ private:
+  struct Peer {
+    std::unique_ptr<transport::Endpoint> endpoint;
+    std::unique_ptr<transport::RemoteRegion> remote;
+    std::unique_ptr<transport::Mailbox> mailbox;
+  };
+  std::byte* buffer(size_t i) noexcept;
+  Bound bound(size_t i) noexcept;
+  static Bound allocate(void* self, size_t bytes);
+  void link(int peer);
+
+  const World& setup_;
+  const int rank_;
+  transport::test::LocalWorld& local_;
+  Pages heap_, shadow_;
+  std::vector<std::byte> private_;
+  std::vector<std::vector<std::byte>> scratch_;
+  std::unique_ptr<transport::Domain> domain_;
+  std::unique_ptr<transport::Region> region_, shadow_region_;
+  std::vector<Peer> peers_;
+  std::vector<Link> links_;
+  std::unique_ptr<Machine> machine_;
+  uint64_t number_ = 0;
+};
+
+// Runs `body(rank, Rank&)` on a thread a rank, after they connected; fails the test where one says why.
+void run_ranks(const World& setup, const std::function<Status(int rank, Rank&)>& body);
+
+}  // namespace plait::collectives::real::test
