@@ -1,0 +1,64 @@
+// What a rank shows its peers besides messages: which calls it made, and whether it failed or left. It lies
+// in shared memory; writing it costs the owner a store to its own line, peers look only while they wait long.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "plait/plait.h"
+
+namespace plait::runtime {
+
+// A call as ranks compare it.
+struct CallId {
+  uint32_t kind = 0;  // collectives::Collective
+  int32_t dtype = 0, op = 0, root = 0;
+  uint32_t algorithm = 0;  // 1 + index in the table, 0: not chosen (a call of no data)
+  uint32_t in_place = 0;
+  uint64_t count = 0;
+  friend bool operator==(const CallId&, const CallId&) = default;
+};
+
+// "allreduce of 1024 float32, sum, in place, algorithm ring"
+std::string describe(const CallId& call);
+
+constexpr uint32_t kRecords = 16;
+
+// One call, in one cache line. Written by its owner, number last.
+struct alignas(64) CallRecord {
+  std::atomic<uint64_t> number;  // of the operation, from 1; 0: none yet
+  std::atomic<uint64_t> count;
+  std::atomic<uint32_t> kind;
+  std::atomic<int32_t> dtype, op, root;
+  std::atomic<uint32_t> algorithm, in_place;
+};
+
+struct alignas(64) Board {
+  std::atomic<int32_t> code;      // Code of the failure that broke the communicator there; 0: none
+  std::atomic<int32_t> culprit;   // the rank it names, -1: none
+  std::atomic<uint64_t> number;   // of the operation it happened in
+  std::atomic<uint32_t> leaving;  // 1: destroying, has nothing pending
+  CallRecord records[kRecords];
+
+  void write(uint64_t call_number, const CallId& call) noexcept {
+    CallRecord& r = records[call_number % kRecords];
+    r.number.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    r.count.store(call.count, std::memory_order_relaxed);
+    r.kind.store(call.kind, std::memory_order_relaxed);
+    r.dtype.store(call.dtype, std::memory_order_relaxed);
+    r.op.store(call.op, std::memory_order_relaxed);
+    r.root.store(call.root, std::memory_order_relaxed);
+    r.algorithm.store(call.algorithm, std::memory_order_relaxed);
+    r.in_place.store(call.in_place, std::memory_order_relaxed);
+    r.number.store(call_number, std::memory_order_release);
+  }
+  // False when operation `call_number` is not, or no longer, recorded.
+  bool read(uint64_t call_number, CallId* call) const noexcept;
+  // The number of the latest recorded call, 0: none.
+  uint64_t latest() const noexcept;
+};
+
+}  // namespace plait::runtime

@@ -1,0 +1,132 @@
+// A communicator: its peers, its operations in order, and what becomes of them when somebody fails. Thread
+// rules as in plait.h: one driving thread at a time, abort and last_error from any.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/wait.h"
+#include "collectives/machine/real/machine.h"
+#include "collectives/plan.h"
+#include "runtime/board.h"
+#include "runtime/config.h"
+#include "runtime/request.h"
+#include "transport/exchange.h"
+#include "transport/mailbox.h"
+#include "transport/shm/arena.h"
+#include "transport/transport.h"
+
+namespace plait::runtime {
+
+class Communicator {
+ public:
+  static Result<std::unique_ptr<Communicator>> create(const Config& config, uint32_t epoch);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int32_t rank() const noexcept { return config_.rank; }
+  int32_t size() const noexcept { return config_.size; }
+  Waiter::Policy policy() const noexcept { return policy_; }
+
+  // Makes a request, not started. Code::invalid, Code::unsupported; or what broke the communicator.
+  Result<plait_request*> make(const Args& args, bool persistent);
+  // Puts it behind those started before. It may move at once.
+  void start(plait_request* request) noexcept;
+  // Frees a request that is not started or done.
+  void release(plait_request* request) noexcept;
+
+  // Moves on. True when something moved.
+  bool advance() noexcept;
+  // Now and then while waiting: abort flag, peers, mismatches, deadlines. `waited` may be null.
+  void check(plait_request* waited) noexcept;
+  // Whether the user's own polling has gone on long enough for a check().
+  bool polled_long() noexcept { return ++polls_ % 64 == 0; }
+  // Sleeps until something may have moved, 100 ms at most. Returns at once when something did meanwhile.
+  void sleep() noexcept;
+  // Blocks until `request` is done.
+  void wait(plait_request* request) noexcept;
+
+  // Ok, or what broke it.
+  Status broken() const;
+  bool pending() const noexcept { return head_ != nullptr; }
+  void abort() noexcept;                  // any thread
+  std::string last_error() const;         // any thread
+  void note_error(const Status& status);  // for last_error
+  // Says goodbye: waits until every rank left, unless broken.
+  Status leave() noexcept;
+
+ private:
+  static constexpr size_t kShapes = 64;  // remembered; a power of two
+  struct Peer;
+
+  struct Exposed {
+    uint64_t registration = 0;  // that it was exposed for
+    std::unique_ptr<transport::Region> region;
+  };
+
+  explicit Communicator(const Config& config);
+  Status connect(uint32_t epoch);
+  Status connect_peers(transport::Exchange& exchange, const transport::Bounds& bounds);
+  Status make_link(int32_t peer, ByteView info);
+  const Board* board_of(int32_t peer) const noexcept;
+
+  const Prepared& prepare(const Args& args, Status* status);
+  Status fill(const Args& args, Prepared& prepared);
+  void begin(plait_request* request) noexcept;
+  void finish(Status status) noexcept;
+  // `number`: the operation it is about, 0: the running one.
+  void fail(Status status, int32_t culprit, uint64_t number = 0) noexcept;
+
+  void poll_domain() noexcept;
+  void check_peers() noexcept;
+  void check_board(int32_t peer) noexcept;
+  void check_calls() noexcept;
+  void check_deadline(plait_request* waited) noexcept;
+  void peer_died(int32_t peer) noexcept;
+  Status mismatch(uint64_t number) const;
+  std::string phase() const;
+  std::string absentees(uint64_t number) const;
+  bool all_left() const noexcept;
+  void wake_peers() noexcept;
+
+  static collectives::real::Bound allocate_scratch(void* self, size_t bytes);
+  static transport::RemoteRegion* import_region(void* self, int32_t peer, ByteView key);
+  void expose_plain(collectives::real::Bound& bound, size_t bytes);
+  Status agree_on_pulling(transport::Exchange& exchange, const transport::Bounds& bounds);
+
+  const Config config_;
+  Waiter::Policy policy_;
+  transport::shm::Arena* arena_ = nullptr;
+  std::unique_ptr<transport::Domain> domain_;
+  std::unique_ptr<transport::Region> arena_region_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null for this one
+  std::vector<collectives::real::Link> links_;
+  std::map<const void*, Exposed> exposed_;  // registered plain memory, by base
+  std::byte* block_ = nullptr;              // Board and LinkMemory of every peer, in the arena
+  std::byte* scratch_ = nullptr;
+  Board* board_ = nullptr;
+
+  std::unique_ptr<collectives::Planner> planner_;
+  std::unique_ptr<collectives::real::Machine> machine_;
+  std::vector<Prepared> shapes_;   // cache of recent shapes, by hash
+  plait_request* head_ = nullptr;  // the running one and those behind it
+  plait_request* tail_ = nullptr;
+  plait_request* free_ = nullptr;
+  std::deque<plait_request> requests_;
+  uint64_t calls_ = 0;
+  uint32_t polls_ = 0;
+
+  std::atomic<bool> abort_{false};
+  mutable std::mutex error_mutex_;  // the two below
+  Status broken_;
+  std::string last_error_;
+  std::atomic<bool> is_broken_{false};
+};
+
+}  // namespace plait::runtime

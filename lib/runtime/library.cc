@@ -1,0 +1,115 @@
+#include "runtime/library.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <map>
+#include <string>
+
+#include "base/log.h"
+
+namespace plait::runtime {
+namespace {
+
+struct Library {
+  std::mutex mutex;
+  int initialised = 0;
+  std::set<plait_comm*> comms;
+  std::map<std::pair<std::string, int32_t>, uint32_t> epochs;
+};
+
+Library& library() {
+  static auto* l = new Library;  // never destroyed: handles may outlive static destructors
+  return *l;
+}
+
+std::atomic<bool> g_ready{false};
+std::atomic<bool> g_forked{false};
+
+thread_local std::string t_error;
+thread_local std::string t_shown;
+
+void after_fork_in_child() {
+  if (g_ready.load()) g_forked.store(true);
+}
+
+}  // namespace
+
+plait_status report(const Status& status) noexcept {
+  if (!status.ok()) t_error = status.text();
+  return plait_status(status.code());
+}
+
+plait_status report(Communicator& comm, const Status& status) noexcept {
+  if (!status.ok()) comm.note_error(status);
+  return report(status);
+}
+
+const char* thread_error() noexcept { return t_error.c_str(); }
+
+void set_thread_error(std::string_view text) noexcept { t_error = text; }
+
+bool forked() noexcept { return g_forked.load(std::memory_order_relaxed); }
+
+Status check_ready() noexcept {
+  if (forked()) {
+    return {Code::state,
+            "this is a forked child: it may not use its parent's plait; call exec, or plait_finalize and "
+            "then plait_init"};
+  }
+  if (!g_ready.load(std::memory_order_acquire)) return {Code::state, "call plait_init first"};
+  return {};
+}
+
+Status initialise() noexcept {
+  static const int hooked = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  if (forked())
+    return {Code::state, "this is a forked child of a process that uses plait: call plait_finalize first"};
+  if (hooked != 0) return Status::system(hooked, "pthread_atfork");
+  std::lock_guard lock(library().mutex);
+  library().initialised++;
+  g_ready.store(true, std::memory_order_release);
+  return {};
+}
+
+Status finalise() noexcept {
+  if (forked()) {
+    // The parent's handles are forgotten, not freed: their memory and sockets are the parent's.
+    new (&library()) Library;
+    g_ready.store(false);
+    g_forked.store(false);
+    return {};
+  }
+  std::set<plait_comm*> left;
+  {
+    std::lock_guard lock(library().mutex);
+    if (library().initialised == 0) return {Code::state, "plait_finalize without a plait_init"};
+    if (--library().initialised > 0) return {};
+    left.swap(library().comms);
+    g_ready.store(false);
+  }
+  log::reset();  // the user's sink may go now
+  for (plait_comm* comm : left) {
+    comm->impl->abort();
+    comm->magic = 0;
+    delete comm;
+  }
+  return {};
+}
+
+uint32_t next_epoch(const std::string& job, int32_t rank) {
+  std::lock_guard lock(library().mutex);
+  return library().epochs[{job, rank}]++;
+}
+
+void adopt(plait_comm* comm) {
+  std::lock_guard lock(library().mutex);
+  library().comms.insert(comm);
+}
+
+bool disown(plait_comm* comm) {
+  std::lock_guard lock(library().mutex);
+  return library().comms.erase(comm) > 0;
+}
+
+}  // namespace plait::runtime

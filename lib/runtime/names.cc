@@ -1,0 +1,19 @@
+#include "runtime/names.h"
+
+#include <iterator>
+
+namespace plait::runtime {
+
+std::string_view dtype_name(int32_t dtype) noexcept {
+  static constexpr std::string_view kNames[] = {"int8",    "uint8",    "int32",       "uint32",
+                                                "int64",   "uint64",   "float16",     "float32",
+                                                "float64", "bfloat16", "float8_e4m3", "float8_e5m2"};
+  return dtype >= 0 && dtype < int32_t(std::size(kNames)) ? kNames[dtype] : "dtype ?";
+}
+
+std::string_view op_name(int32_t op) noexcept {
+  static constexpr std::string_view kNames[] = {"sum", "prod", "max", "min", "avg", "premultiplied_sum"};
+  return op >= 0 && op < int32_t(std::size(kNames)) ? kNames[op] : "op ?";
+}
+
+}  // namespace plait::runtime

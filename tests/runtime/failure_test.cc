@@ -1,0 +1,276 @@
+// When ranks fail, disagree or do not come: the right status, on every rank, with a text that names whom and
+// what.
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "support/ranks.h"
+
+namespace plait::test {
+namespace {
+
+std::string expect(plait_status got, plait_status want, const std::string& text,
+                   std::initializer_list<const char*> parts) {
+  if (got != want) {
+    return std::string("status ") + plait_status_string(got) + " (" + text + "), expected " +
+           plait_status_string(want);
+  }
+  for (const char* part : parts) {
+    if (!contains(text, part)) return "text lacks \"" + std::string(part) + "\": " + text;
+  }
+  return {};
+}
+
+struct Shared {
+  void* data = nullptr;
+  explicit Shared(size_t bytes) { plait_mem_alloc(bytes, &data); }
+  ~Shared() { plait_mem_free(data); }
+};
+
+// Calls until something goes wrong, and says what did.
+plait_status allreduce_until_error(plait_comm* comm, void* data, size_t count, int most) {
+  plait_status status = PLAIT_OK;
+  for (int i = 0; i < most && status == PLAIT_OK; i++) {
+    status = plait_allreduce(comm, data, data, count, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+  }
+  return status;
+}
+
+void kill_one(int n, int victim, size_t bytes, bool plain) {
+  const std::string job = fresh_job();
+  std::vector<Process> ranks;
+  auto body = [=](int rank, int size) -> std::string {
+    Comm c(job, rank, size);
+    if (c.status != PLAIT_OK) return c.error;
+    Shared shared(bytes);
+    std::unique_ptr<char[]> own(plain ? new char[bytes]() : nullptr);
+    void* data = plain ? own.get() : shared.data;
+    const plait_status status = allreduce_until_error(c.comm, data, bytes / 4, 1'000'000);
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    std::string bad =
+        expect(status, PLAIT_ERR_PEER, c.last(), {("rank " + std::to_string(victim)).c_str(), "allreduce"});
+    if (!bad.empty()) return bad;
+    // It stays so, and can be taken down.
+    if (plait_barrier(c.comm, nullptr, nullptr) != PLAIT_ERR_PEER) return "a later call forgot";
+    plait_comm* comm = c.comm;
+    c.comm = nullptr;
+    (void)plait_comm_destroy(comm);
+    return {};
+  };
+  for (int r = 0; r < n; r++) ranks.push_back(fork_ranks(r, 1, n, body));
+  usleep(600'000);  // in the middle of it
+  kill(ranks[size_t(victim)].pid, SIGKILL);
+  timespec killed;
+  clock_gettime(CLOCK_MONOTONIC, &killed);
+  std::string words;
+  for (int r = 0; r < n; r++) {
+    const std::string w = join(ranks[size_t(r)], r == victim);
+    if (r != victim) words += w;
+  }
+  timespec ended;
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  EXPECT_EQ(words, "");
+  testing::Test::RecordProperty(
+      "seconds_until_all_ended",
+      std::to_string(double(ended.tv_sec - killed.tv_sec) + 1e-9 * double(ended.tv_nsec - killed.tv_nsec)));
+}
+
+TEST(Killed, InTheMiddleOfA64MiBAllreduceIsNamedByAll) { kill_one(4, 2, size_t(64) << 20, false); }
+TEST(Killed, Rank0OfTwo) { kill_one(2, 0, size_t(64) << 20, false); }
+TEST(Killed, WithPlainMemory) { kill_one(3, 1, size_t(16) << 20, true); }
+TEST(Killed, DuringTinyOperations) { kill_one(3, 2, 8, false); }
+
+// One rank calls something else; everybody hears who called what.
+void disagree(int n, int odd, const std::function<plait_status(plait_comm*, void*)>& usual,
+              const std::function<plait_status(plait_comm*, void*)>& other,
+              std::initializer_list<const char*> parts) {
+  const std::string job = fresh_job();
+  std::vector<std::string> texts(parts.begin(), parts.end());
+  run_ranks(processes(n), [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size, 20'000);
+    if (c.status != PLAIT_OK) return c.error;
+    Shared shared(1 << 20);
+    if (plait_barrier(c.comm, nullptr, nullptr) != PLAIT_OK) return "barrier: " + c.last();
+    plait_status status = rank == odd ? other(c.comm, shared.data) : usual(c.comm, shared.data);
+    // A rank whose part was done already hears it from its next call.
+    if (status == PLAIT_OK) status = plait_barrier(c.comm, nullptr, nullptr);
+    std::string bad = expect(status, PLAIT_ERR_MISMATCH, c.last(), {("rank " + std::to_string(odd)).c_str()});
+    for (auto& t : texts) {
+      if (bad.empty() && !contains(c.last(), t)) bad = "text lacks \"" + t + "\": " + c.last();
+    }
+    return bad;
+  });
+}
+
+plait_status allreduce(plait_comm* c, void* d, size_t count, plait_dtype t, plait_op op,
+                       bool in_place = true) {
+  void* out = in_place ? d : static_cast<char*>(d) + (1 << 19);
+  return plait_allreduce(c, d, out, count, t, op, nullptr, nullptr);
+}
+
+TEST(Mismatch, Count) {
+  for (size_t usual : {size_t(2), size_t(60000)}) {
+    disagree(
+        3, 1, [=](auto* c, void* d) { return allreduce(c, d, usual, PLAIT_FLOAT32, PLAIT_SUM); },
+        [=](auto* c, void* d) { return allreduce(c, d, usual + 1, PLAIT_FLOAT32, PLAIT_SUM); }, {"count="});
+  }
+}
+TEST(Mismatch, CountAcrossAlgorithms) {
+  disagree(
+      4, 0, [](auto* c, void* d) { return allreduce(c, d, 60000, PLAIT_FLOAT32, PLAIT_SUM); },
+      [](auto* c, void* d) { return allreduce(c, d, 2, PLAIT_FLOAT32, PLAIT_SUM); },
+      {"count=2,", "count=60000"});
+}
+TEST(Mismatch, Dtype) {
+  disagree(
+      2, 1, [](auto* c, void* d) { return allreduce(c, d, 16, PLAIT_FLOAT32, PLAIT_SUM); },
+      [](auto* c, void* d) { return allreduce(c, d, 16, PLAIT_INT32, PLAIT_SUM); }, {"float32", "int32"});
+}
+TEST(Mismatch, Op) {
+  disagree(
+      2, 0, [](auto* c, void* d) { return allreduce(c, d, 16, PLAIT_FLOAT32, PLAIT_SUM); },
+      [](auto* c, void* d) { return allreduce(c, d, 16, PLAIT_FLOAT32, PLAIT_MAX); }, {"sum", "max"});
+}
+TEST(Mismatch, InPlace) {
+  disagree(
+      3, 2, [](auto* c, void* d) { return allreduce(c, d, 4096, PLAIT_FLOAT32, PLAIT_SUM); },
+      [](auto* c, void* d) { return allreduce(c, d, 4096, PLAIT_FLOAT32, PLAIT_SUM, false); }, {"in place"});
+}
+TEST(Mismatch, Kind) {
+  for (int n : {2, 4}) {
+    disagree(
+        n, 1, [](auto* c, void* d) { return allreduce(c, d, 4096, PLAIT_FLOAT32, PLAIT_SUM); },
+        [](auto* c, void*) { return plait_barrier(c, nullptr, nullptr); }, {"allreduce", "barrier"});
+  }
+}
+TEST(Mismatch, Root) {
+  auto broadcast = [](int root) {
+    return [=](plait_comm* c, void* d) {
+      return plait_broadcast(c, d, d, 4096, PLAIT_FLOAT32, root, nullptr, nullptr);
+    };
+  };
+  disagree(2, 0, broadcast(0), broadcast(1), {"root=0", "root=1"});  // both wait, nobody sends
+  disagree(2, 0, broadcast(1), broadcast(0), {"root=0", "root=1"});  // both send, nobody receives
+  disagree(4, 3, broadcast(0), broadcast(1), {"root=0", "root=1"});
+}
+TEST(Mismatch, Algorithm) {
+  disagree(
+      3, 0, [](auto* c, void* d) { return allreduce(c, d, 4096, PLAIT_FLOAT32, PLAIT_SUM); },
+      [](auto* c, void* d) {
+        plait_call_config config{};
+        config.struct_size = sizeof config;
+        config.algorithm = "ring";
+        return plait_allreduce(c, d, d, 4096, PLAIT_FLOAT32, PLAIT_SUM, &config, nullptr);
+      },
+      {"ring", "direct"});
+}
+
+TEST(Timeout, NamesTheRankThatDidNotCall) {
+  const std::string job = fresh_job();
+  run_ranks(processes(3), [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size, 1'000);
+    if (c.status != PLAIT_OK) return c.error;
+    float x[4] = {};
+    if (plait_barrier(c.comm, nullptr, nullptr) != PLAIT_OK) return "barrier: " + c.last();
+    if (rank == 2) {
+      usleep(2'500'000);
+      // All that it needs has landed, so its own call may end well; the communicator is broken all the same.
+      (void)plait_allreduce(c.comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+      return plait_barrier(c.comm, nullptr, nullptr) == PLAIT_OK ? "the late rank noticed nothing" : "";
+    }
+    const plait_status status = plait_allreduce(c.comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+    return expect(status, PLAIT_ERR_TIMEOUT, c.last(), {rank == 0 ? "rank" : "allreduce"});
+  });
+}
+
+TEST(Abort, FromAnotherThreadEndsTheOperationEverywhere) {
+  const std::string job = fresh_job();
+  run_ranks(processes(3), [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size);
+    if (c.status != PLAIT_OK) return c.error;
+    float x[4] = {};
+    std::thread aborter;
+    if (rank == 0) aborter = std::thread([&] { usleep(300'000), plait_comm_abort(c.comm); });
+    plait_status status = PLAIT_OK;
+    if (rank == 2) {  // comes late
+      usleep(900'000);
+    }
+    status = plait_allreduce(c.comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+    if (aborter.joinable()) aborter.join();
+    // The late rank finds all it needs: its call ends well, its next one does not.
+    if (rank == 2 && status == PLAIT_OK) status = plait_barrier(c.comm, nullptr, nullptr);
+    std::string bad = expect(status, PLAIT_ERR_ABORTED, c.last(), {"abort"});
+    if (bad.empty() && plait_barrier(c.comm, nullptr, nullptr) != PLAIT_ERR_ABORTED)
+      bad = "a later call forgot";
+    return bad;
+  });
+}
+
+TEST(Left, ARankThatDestroyedItsCommunicatorIsMissedByName) {
+  const std::string job = fresh_job();
+  run_ranks(processes(2), [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size, 20'000);
+    if (c.status != PLAIT_OK) return c.error;
+    float x[4] = {};
+    if (rank == 1) return {};  // destroys at once
+    const plait_status status = plait_allreduce(c.comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+    return expect(status, PLAIT_ERR_PEER, c.last(), {"rank 1"});
+  });
+}
+
+TEST(Exit, WithoutDestroyingIsNamed) {
+  const std::string job = fresh_job();
+  run_ranks(processes(2), [&](int rank, int size) -> std::string {
+    auto* c = new Comm(job, rank, size, 20'000);
+    if (c->status != PLAIT_OK) return c->error;
+    if (rank == 1) _exit(0);
+    float x[4] = {};
+    const plait_status status = plait_allreduce(c->comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+    return expect(status, PLAIT_ERR_PEER, c->last(), {"rank 1"});
+  });
+}
+
+plait_status create(const std::string& job, int rank, int size, int64_t ms, std::string* text) {
+  plait_init(nullptr);
+  plait_comm_config config{};
+  config.struct_size = sizeof config;
+  config.rank = rank;
+  config.size = size;
+  config.job = job.c_str();
+  config.bootstrap_timeout_ms = ms;
+  plait_comm* comm = nullptr;
+  const plait_status status = plait_comm_create(&config, &comm);
+  *text = plait_last_error(nullptr);
+  if (comm != nullptr) plait_comm_destroy(comm);
+  plait_finalize();
+  return status;
+}
+
+TEST(Bootstrap, NamesTheRanksThatDoNotCome) {
+  const std::string job = fresh_job();
+  std::vector<Process> p;
+  for (int r : {0, 1}) {
+    p.push_back(fork_ranks(r, 1, 4, [&](int rank, int size) -> std::string {
+      std::string text;
+      const plait_status status = create(job, rank, size, 1'500, &text);
+      return expect(status, PLAIT_ERR_TIMEOUT, text, {"ranks 2, 3"});
+    }));
+  }
+  for (auto& q : p) EXPECT_EQ(join(q), "");
+}
+
+TEST(Bootstrap, RefusesARankThatComesTwiceAndSizesThatDiffer) {
+  for (bool twice : {true, false}) {
+    const std::string job = fresh_job();
+    run_ranks(processes(3), [&](int rank, int) -> std::string {
+      std::string text;
+      const int as = twice && rank == 2 ? 1 : rank, size = !twice && rank == 2 ? 4 : 3;
+      const plait_status status = create(job, as, size, 5'000, &text);
+      return expect(status, PLAIT_ERR_MISMATCH, text, {twice ? "rank 1 came twice" : "rank 2 says"});
+    });
+  }
+}
+
+}  // namespace
+}  // namespace plait::test
