@@ -1,0 +1,163 @@
+#include "perf/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "perf/show_config.h"
+
+namespace plait::perf {
+namespace {
+
+// Written by hand: CLI11's own is wider than a terminal and has no examples.
+constexpr const char* kHelp =
+    R"(plait-perf: times a collective and checks every element. Run it under plait-run.
+
+Usage: plait-perf COLLECTIVE [OPTIONS]
+COLLECTIVE: allreduce, reduce_scatter, allgather, broadcast, barrier
+
+  -b SIZE -e SIZE  from and to this many bytes; K, M, G (default 8 to 64M)
+  -f N, -i SIZE    each size N times the one before (default 8), or SIZE more
+  -n N             timed iterations; of batches at tiny sizes (default 20)
+  -w N             iterations before these, to warm up (default 5)
+  -c N             checked calls; 0: none (default 1)
+  -d TYPE,...      int8, uint8, int32, uint32, int64, uint64, float16, bfloat16,
+                   float32 (default), float64; or all
+  -o OP,...        sum (default), prod, min, max, avg; or all
+  -r RANK          root of broadcast (default 0)
+  -R 0, 1 or 2     memory: plain, of plait_mem_alloc (default), plain registered
+  --mixed-memory   odd ranks use plain memory
+  -A ALGORITHM     instead of plait's choice
+  -T SECONDS       deadline of a call
+  -t N             N ranks as threads in each process (default 1)
+  -J, --json FILE  rank 0 writes the rows there: a JSON array, an object a row
+  --show-config    the PLAIT_* variables, and where each value comes from
+time: median of the slowest rank in each iteration. Status 1: wrong or failed.
+
+Examples:
+  plait-run -n 4 plait-perf allreduce -b 8 -e 64M -f 8
+  plait-run -n 2 plait-perf allgather -b 1M -e 1M -d bfloat16 -R 0 -J rows.json
+  plait-run -n 3 plait-perf reduce_scatter -t 2 -b 4K -e 64K -i 4K -d all -o all
+)";
+
+struct Raw {  // as written on the command line
+  std::string collective, first = "8", last = "64M", step, dtypes = "float32", ops = "sum";
+  double factor = 8;
+  int memory = 1;
+};
+
+class Mistake : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+size_t size_or_throw(const char* option, const std::string& text) {
+  if (auto size = parse_size(text)) return *size;
+  throw Mistake(std::string(option) + " " + text + ": not a size; write bytes, or K, M, G: 8, 64K, 1.5M");
+}
+
+std::vector<size_t> sizes(const Raw& raw, bool last_given) {
+  size_t first = size_or_throw("-b", raw.first), last = size_or_throw("-e", raw.last);
+  if (!last_given) last = std::max(last, first);
+  if (last < first) throw Mistake("-e " + raw.last + " is less than -b " + raw.first);
+  size_t step = raw.step.empty() ? 0 : size_or_throw("-i", raw.step);
+  if (!raw.step.empty() && step == 0) throw Mistake("-i 0 never gets further; give a step of 1 or more");
+  if (step == 0 && raw.factor <= 1) throw Mistake("-f must be more than 1");
+  constexpr size_t kMost = 100000;
+  std::vector<size_t> all;
+  for (size_t size = first; size < last;) {
+    all.push_back(size);
+    if (all.size() > kMost) throw Mistake("more than 100000 sizes; use a larger step (-i) or factor (-f)");
+    size = step != 0 ? size + step : std::max(size + 1, size_t(double(size) * raw.factor));
+  }
+  all.push_back(last);  // whatever the step: who asks for 64M wants to see 64M
+  return all;
+}
+
+// The entries of a list such as "sum,max", or all of them.
+template <class T, class Find>
+std::vector<const T*> named(const std::string& list, std::span<const T> all, Find find, const char* what) {
+  std::vector<const T*> found;
+  if (list == "all") {
+    for (const T& one : all) found.push_back(&one);
+    return found;
+  }
+  for (const std::string& name : CLI::detail::split(list, ',')) {
+    const T* one = find(name);
+    if (one == nullptr) {
+      std::string known;
+      for (const T& t : all) known += std::string(known.empty() ? "" : ", ") + t.name;
+      throw Mistake("'" + name + "' is no " + what + "; there are: " + known + ", all");
+    }
+    found.push_back(one);
+  }
+  return found;
+}
+
+void add_options(CLI::App& app, Options& o, Raw& raw) {
+  constexpr int kMany = 1'000'000;
+  app.add_option("collective", raw.collective);
+  app.add_option("-b,--minbytes", raw.first);
+  app.add_option("-e,--maxbytes", raw.last);
+  auto* factor = app.add_option("-f,--stepfactor", raw.factor);
+  app.add_option("-i,--stepbytes", raw.step)->excludes(factor);
+  app.add_option("-n,--iters", o.iterations)->check(CLI::Range(1, kMany));
+  app.add_option("-w,--warmup_iters", o.warmup)->check(CLI::Range(0, kMany));
+  app.add_option("-c,--check", o.checks)->check(CLI::Range(0, kMany));
+  app.add_option("-d,--datatype", raw.dtypes);
+  app.add_option("-o,--op", raw.ops);
+  app.add_option("-r,--root", o.root)->check(CLI::Range(0, kMany));
+  app.add_option("-R,--memory", raw.memory)->check(CLI::Range(0, 2));
+  app.add_flag("--mixed-memory", o.mixed_memory);
+  app.add_option("-A,--algorithm", o.algorithm);
+  app.add_option("-T,--timeout", o.timeout_s)->check(CLI::Range(0.0, 1e7));
+  app.add_option("-t,--threads", o.threads)->check(CLI::Range(1, 1024));
+  app.add_option("-J,--json", o.json);
+}
+
+void settle(Options& o, const Raw& raw, bool last_given) {
+  if (raw.collective.empty()) throw Mistake(std::string("which collective? One of: ") + collective_names());
+  o.collective = find_collective(raw.collective);
+  if (o.collective == nullptr) {
+    throw Mistake("'" + raw.collective + "' is no collective; there are: " + collective_names());
+  }
+  o.sizes = o.collective->moves_data ? sizes(raw, last_given) : std::vector<size_t>{0};
+  o.dtypes = named(raw.dtypes, all_dtypes(), find_dtype, "type");
+  o.ops = named(raw.ops, all_ops(), find_op, "operation");
+  if (!o.collective->reduces) o.ops.resize(1);
+  if (!o.collective->moves_data) o.dtypes.resize(1);
+  o.memory = Memory(raw.memory);
+}
+
+}  // namespace
+
+Parsed parse(int argc, char** argv) {
+  Parsed parsed;
+  Raw raw;
+  bool help = false, version = false, config = false;
+  CLI::App app;
+  app.set_help_flag();
+  app.add_flag("-h,--help", help);
+  app.add_flag("--version", version);
+  app.add_flag("--show-config", config);
+  add_options(app, parsed.options, raw);
+  try {
+    app.parse(argc, argv);
+    parsed.exit_status = 0;
+    if (help) {
+      std::fputs(kHelp, stdout);
+    } else if (version) {
+      std::printf("plait-perf %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR, PLAIT_VERSION_PATCH);
+    } else if (config) {
+      show_config();
+    } else {
+      settle(parsed.options, raw, app.count("-e") != 0);
+      parsed.exit_status.reset();
+    }
+  } catch (const std::exception& e) {  // CLI::ParseError and Mistake
+    std::fprintf(stderr, "plait-perf: %s\nTry: plait-perf --help\n", e.what());
+    parsed.exit_status = 2;
+  }
+  return parsed;
+}
+
+}  // namespace plait::perf

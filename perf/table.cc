@@ -1,0 +1,94 @@
+#include <cinttypes>
+#include <cstdio>
+
+#include "perf/row.h"
+
+namespace plait::perf {
+namespace {
+
+// About four digits, whatever the size of the number.
+std::string number(double value) {
+  char text[32];
+  int decimals = value < 10 ? 3 : value < 100 ? 2 : value < 10000 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+std::string bytes_text(size_t bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  for (; bytes >= 1024 && bytes % 1024 == 0 && unit < 4; ++unit) bytes /= 1024;
+  return std::to_string(bytes) + " " + units[unit];
+}
+
+template <class T>
+std::string names(const std::vector<const T*>& all) {
+  std::string text;
+  for (const T* one : all) text += (text.empty() ? "" : ",") + std::string(one->name);
+  return text;
+}
+
+void print_members(const std::vector<Member>& members, const std::string& transport) {
+  constexpr size_t kShown = 16;
+  for (size_t i = 0; i < members.size() && i < kShown; ++i) {
+    const Member& m = members[i];
+    std::printf("#   rank %2d  pid %6d  on %s  %s\n", m.rank, m.pid, m.host, transport.c_str());
+  }
+  if (members.size() > kShown) std::printf("#   and %zu more\n", members.size() - kShown);
+}
+
+void print_placement(const Row& r) {
+  std::string wrong = r.wrong ? std::to_string(*r.wrong) : "N/A";
+  std::printf("  %8s %7s %7s %7s", number(r.median_us).c_str(), number(r.algorithm_GBps()).c_str(),
+              number(r.bus_GBps()).c_str(), wrong.c_str());
+}
+
+}  // namespace
+
+void print_head(const Options& o, const std::vector<Member>& members, const std::string& transport) {
+  int v = plait_version();
+  std::printf("# plait-perf %d.%d.%d, libplait %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR,
+              PLAIT_VERSION_PATCH, v / 10000, v / 100 % 100, v % 100);
+  std::printf("# %s of %zu rank%s", o.collective->name, members.size(), members.size() == 1 ? "" : "s");
+  if (o.collective->moves_data) {
+    std::printf(", %s to %s, %s", bytes_text(o.sizes.front()).c_str(), bytes_text(o.sizes.back()).c_str(),
+                names(o.dtypes).c_str());
+  }
+  if (o.collective->reduces) std::printf(", %s", names(o.ops).c_str());
+  std::printf("\n# %d iterations after %d to warm up, %d checked; memory: %s%s; algorithm: %s\n",
+              o.iterations, o.warmup, o.checks, memory_name(o.memory),
+              o.mixed_memory ? " (odd ranks: plain)" : "",
+              o.algorithm.empty() ? "chosen by plait" : o.algorithm.c_str());
+  print_members(members, transport);
+  std::printf("#\n# %42s  %32s  %32s\n", "", "out-of-place          ", "in-place            ");
+  std::printf("# %10s %10s %8s %6s %4s  %8s %7s %7s %7s  %8s %7s %7s %7s\n", "size", "count", "type", "redop",
+              "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
+  std::printf("# %10s %10s %8s %6s %4s  %8s %7s %7s %7s  %8s %7s %7s %7s\n", "(B)", "(elements)", "", "", "",
+              "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+void print_row(const Row& r, const Row* in_place) {
+  std::printf("  %10zu %10zu %8s %6s %4d", r.bytes, r.count,
+              r.collective->moves_data ? r.dtype->name : "none", r.collective->reduces ? r.op->name : "none",
+              r.collective->has_root ? r.root : -1);
+  print_placement(r);
+  if (in_place != nullptr) print_placement(*in_place);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+uint64_t total_wrong(const std::vector<Row>& rows) {
+  uint64_t wrong = 0;
+  for (const Row& r : rows) wrong += r.wrong.value_or(0);
+  return wrong;
+}
+
+void print_foot(const std::vector<Row>& rows) {
+  double sum = 0;
+  for (const Row& r : rows) sum += r.bus_GBps();
+  uint64_t wrong = total_wrong(rows);
+  std::printf("# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong == 0 ? "OK" : "FAILED");
+  std::printf("# Avg bus bandwidth    : %s\n", number(rows.empty() ? 0 : sum / double(rows.size())).c_str());
+}
+
+}  // namespace plait::perf

@@ -1,0 +1,156 @@
+// What `meson install` puts down is what others can build on: with pkg-config, with CMake, and taken away
+// again.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "support/command.h"
+
+namespace plait::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The installation, made once, in a folder of its own as DESTDIR.
+class Install : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    char name[] = "/tmp/plait-install-test-XXXXXX";
+    root_ = mkdtemp(name);
+    build_ = required("PLAIT_BUILD");
+    prefix_ = root_.string() + required("PLAIT_PREFIX");
+    libdir_ = prefix_ / required("PLAIT_LIBDIR");
+    log_ = fs::path(build_) / "meson-logs" / "install-log.txt";
+    // ninja uninstall goes by this log: it must go on telling of the user's installation, not of ours.
+    if (fs::exists(log_)) fs::copy_file(log_, root_ / "saved-log");
+    install_ = run({{"meson", "install", "-C", build_, "--no-rebuild", "--destdir", root_}, {}, {}, {}});
+  }
+
+  static void TearDownTestSuite() {
+    fs::remove(log_);
+    if (fs::exists(root_ / "saved-log")) fs::copy_file(root_ / "saved-log", log_);
+    fs::remove_all(root_);
+  }
+
+  void SetUp() override { ASSERT_EQ(install_.status, 0) << install_.out << install_.err; }
+
+  // Runs a shell script in an empty folder. $prefix, $libdir and $source are set.
+  static Outcome shell(const std::string& script) {
+    fs::path work = root_ / "work";
+    fs::remove_all(work);
+    fs::create_directories(work);
+    Command c{{"sh", "-ec", "cd \"$work\"\n" + script}, {}, {"LD_LIBRARY_PATH"}, {}};
+    c.set = {{"work", work},
+             {"prefix", prefix_},
+             {"libdir", libdir_},
+             {"source", required("PLAIT_SOURCE")},
+             {"PKG_CONFIG_PATH", libdir_ / "pkgconfig"},
+             {"PKG_CONFIG_SYSROOT_DIR", root_}};
+    return run(c, 120);
+  }
+
+  static bool has(const std::string& program) {
+    return run({{"sh", "-c", "command -v " + program}, {}, {}, {}}).status == 0;
+  }
+
+  static inline fs::path root_, prefix_, libdir_, log_;
+  static inline std::string build_;
+  static inline Outcome install_;
+};
+
+constexpr const char* kSum = "[0] sum over 2: each element is 3\n";
+
+TEST_F(Install, PutsDownHeaderLibraryAndTools) {
+  for (fs::path file : {prefix_ / "include/plait/plait.h", prefix_ / "bin/plait-run",
+                        prefix_ / "bin/plait-perf", libdir_ / "libplait.so", libdir_ / "libplait.so.0",
+                        libdir_ / "pkgconfig/plait.pc", libdir_ / "cmake/plait/plaitConfig.cmake"}) {
+    EXPECT_TRUE(fs::exists(file)) << file;
+  }
+}
+
+TEST_F(Install, PutsDownNothingOfItsInside) {
+  for (const auto& entry : fs::recursive_directory_iterator(prefix_)) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_NE(entry.path().extension(), ".a") << entry.path();
+    EXPECT_TRUE(entry.path().extension() != ".h" || entry.path().filename() == "plait.h") << entry.path();
+  }
+}
+
+TEST_F(Install, ExportsOnlyPlait) {
+  Outcome o = shell("nm -D --defined-only \"$libdir/libplait.so\"");
+  ASSERT_EQ(o.status, 0) << o.err;
+  int functions = 0;
+  for (const std::string& line : lines(o.out)) {
+    std::istringstream words(line);
+    std::string address, type, name;
+    words >> address >> type >> name;
+    if (type == "A") continue;  // the version's own name
+    EXPECT_EQ(name.substr(0, 6), "plait_") << line;
+    ++functions;
+  }
+  EXPECT_GT(functions, 20);
+}
+
+TEST_F(Install, HasASoname) {
+  Outcome o = shell("objdump -p \"$libdir/libplait.so\" | grep SONAME");
+  EXPECT_NE(o.out.find("libplait.so.0"), std::string::npos) << o.out << o.err;
+}
+
+TEST_F(Install, ToolsFindTheirLibrary) {
+  Outcome o = shell("\"$prefix/bin/plait-run\" -n 2 \"$prefix/bin/plait-perf\" allreduce -b 8 -e 8 -n 1");
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+}
+
+TEST_F(Install, BuildsTheExampleByPkgConfig) {
+  Outcome o = shell(
+      "cc -Wall -Werror \"$source/examples/allreduce.c\" $(pkg-config --cflags --libs plait) "
+      "-Wl,-rpath,\"$libdir\"\n"
+      "\"$prefix/bin/plait-run\" -n 2 ./a.out");
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(o.out, kSum);
+}
+
+TEST_F(Install, BuildsTheExampleByCMake) {
+  if (!has("cmake")) GTEST_SKIP() << "cmake is not installed (Debian package cmake)";
+  Outcome o = shell(
+      "cat >CMakeLists.txt <<END\n"
+      "cmake_minimum_required(VERSION 3.18)\n"
+      "project(example C)\n"
+      "find_package(plait 0.1 REQUIRED)\n"
+      "add_executable(example $source/examples/allreduce.c)\n"
+      "target_link_libraries(example plait::plait)\n"
+      "END\n"
+      "cmake -S . -B out -DCMAKE_PREFIX_PATH=\"$prefix\" >log 2>&1 && cmake --build out >>log 2>&1 || { cat "
+      "log >&2; exit 1; }\n"
+      "\"$prefix/bin/plait-run\" -n 2 out/example");
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(o.out, kSum);
+}
+
+TEST_F(Install, CMakeRefusesAnotherVersion) {
+  if (!has("cmake")) GTEST_SKIP() << "cmake is not installed (Debian package cmake)";
+  Outcome o = shell(
+      "cat >CMakeLists.txt <<END\n"
+      "cmake_minimum_required(VERSION 3.18)\n"
+      "project(example C)\n"
+      "find_package(plait 7.0 REQUIRED)\n"
+      "END\n"
+      "cmake -S . -B out -DCMAKE_PREFIX_PATH=\"$prefix\"");
+  EXPECT_NE(o.status, 0);
+  EXPECT_NE(o.err.find("considered but not accepted"), std::string::npos) << o.err;
+}
+
+// The last: it takes away what the others look at.
+TEST_F(Install, UninstallTakesEverythingAway) {
+  Outcome o = run({{"ninja", "-C", build_, "uninstall"}, {}, {}, {}});
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  if (!fs::exists(prefix_)) return;
+  for (const auto& entry : fs::recursive_directory_iterator(prefix_)) {
+    EXPECT_TRUE(entry.is_directory()) << entry.path() << " was left behind";
+  }
+}
+
+}  // namespace
+}  // namespace plait::test

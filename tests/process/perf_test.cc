@@ -1,0 +1,230 @@
+// plait-perf as its users meet it, under plait-run and alone.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/command.h"
+
+namespace plait::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Outcome alone(const Words& words) {
+  return run({Words{required("PLAIT_PERF")} + words, {}, {"RANK", "WORLD_SIZE", "PLAIT_JOB"}, {}});
+}
+
+Outcome ranks(int n, const Words& words) {
+  return run(
+      {Words{required("PLAIT_RUN"), "--no-prefix", "-n", std::to_string(n), required("PLAIT_PERF")} + words,
+       {},
+       {},
+       {}},
+      120);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The rows of the table, cut into words.
+std::vector<Words> rows(const std::string& out) {
+  std::vector<Words> all;
+  for (const std::string& line : lines(out)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream in(line);
+    Words words;
+    for (std::string word; in >> word;) words.push_back(word);
+    all.push_back(words);
+  }
+  return all;
+}
+
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/plait-perf-test-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~Folder() {
+    unlink(file().c_str());
+    rmdir(path_.c_str());
+  }
+  std::string file() const { return path_ + "/rows.json"; }
+
+ private:
+  std::string path_;
+};
+
+const Words kShort = {"-n", "2", "-w", "1"};
+
+TEST(PlaitPerf, PrintsTheColumnsOfNcclTests) {
+  Outcome o = ranks(2, Words{"allreduce", "-b", "8", "-e", "8K", "-f", "32"} + kShort);
+  ASSERT_EQ(o.status, 0) << o.err;
+  auto table = rows(o.out);
+  ASSERT_EQ(table.size(), 3u) << o.out;
+  for (const Words& row : table) {
+    ASSERT_EQ(row.size(), 13u) << o.out;
+    EXPECT_EQ(row[8], "0");
+    EXPECT_EQ(row[12], "0");
+  }
+  EXPECT_EQ(Words(table[1].begin(), table[1].begin() + 5), (Words{"256", "64", "float32", "sum", "-1"}));
+  EXPECT_TRUE(contains(o.out, "# Out of bounds values : 0 OK\n"));
+  EXPECT_TRUE(contains(o.out, "# Avg bus bandwidth    : "));
+}
+
+TEST(PlaitPerf, MeasuresEveryCollective) {
+  for (const char* collective : {"allreduce", "reduce_scatter", "allgather", "broadcast", "barrier"}) {
+    Outcome o = ranks(3, Words{collective, "-b", "4K", "-e", "4K", "-r", "2"} + kShort);
+    EXPECT_EQ(o.status, 0) << collective << o.err;
+    EXPECT_EQ(rows(o.out).size(), 1u) << o.out;
+  }
+}
+
+TEST(PlaitPerf, MeasuresEveryTypeAndOperation) {
+  Outcome o = ranks(2, Words{"allreduce", "-b", "100", "-e", "100", "-d", "all", "-o", "all"} + kShort);
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_EQ(rows(o.out).size(), 50u);
+}
+
+TEST(PlaitPerf, MeasuresEveryKindOfMemory) {
+  for (Words memory : {Words{"-R", "0"}, Words{"-R", "1"}, Words{"-R", "2"}, Words{"--mixed-memory"}}) {
+    Outcome o = ranks(2, Words{"allreduce", "-b", "1", "-e", "1M", "-f", "1000"} + memory + kShort);
+    EXPECT_EQ(o.status, 0) << memory.back() << o.out << o.err;
+  }
+}
+
+// 1000003 elements: neither ranks nor segments divide them.
+TEST(PlaitPerf, IsRightWhereNothingDivides) {
+  for (int n : {2, 3, 4}) {
+    Outcome o = ranks(n, Words{"allreduce", "-b", "4000012", "-e", "4000012", "-c", "20", "-T", "30"} + kShort);
+    EXPECT_EQ(o.status, 0) << n << " ranks\n" << o.out << o.err;
+  }
+}
+
+TEST(PlaitPerf, RunsRanksAsThreadsOfProcesses) {
+  Outcome o = ranks(2, Words{"allgather", "-t", "2", "-b", "1K", "-e", "1K"} + kShort);
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_TRUE(contains(o.out, "# allgather of 4 ranks")) << o.out;
+}
+
+TEST(PlaitPerf, RunsAloneAndSaysSo) {
+  Outcome o = alone(Words{"allreduce", "-e", "64"} + kShort);
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(contains(o.out, "1 rank in this process alone")) << o.out;
+  EXPECT_TRUE(contains(o.out, "plait-run -n 4")) << o.out;
+}
+
+TEST(PlaitPerf, ChecksNothingWhenToldSo) {
+  Outcome o = alone(Words{"allreduce", "-e", "8", "-c", "0"} + kShort);
+  ASSERT_EQ(rows(o.out).size(), 1u);
+  EXPECT_EQ(rows(o.out)[0][8], "N/A");
+}
+
+TEST(PlaitPerf, StepsThroughSizes) {
+  auto sizes = [](const Words& words) {
+    std::string text;
+    for (const Words& row : rows(alone(Words{"allreduce"} + words + kShort).out)) text += row[0] + " ";
+    return text;
+  };
+  EXPECT_EQ(sizes({"-b", "8", "-e", "32", "-f", "2"}), "8 16 32 ");
+  EXPECT_EQ(sizes({"-b", "8", "-e", "32", "-i", "8"}), "8 16 24 32 ");
+  EXPECT_EQ(sizes({"-b", "8", "-e", "100", "-f", "8"}), "8 64 100 ");
+  EXPECT_EQ(sizes({"-b", "0", "-e", "4", "-f", "8"}), "0 4 4 ");
+}
+
+TEST(PlaitPerf, WritesJson) {
+  Folder folder;
+  Outcome o = ranks(2, Words{"reduce_scatter", "-b", "64", "-e", "64", "-d", "float16", "-o", "max", "--json",
+                             folder.file()} +
+                           kShort);
+  ASSERT_EQ(o.status, 0) << o.err;
+  std::ifstream file(folder.file());
+  auto json = nlohmann::json::parse(file);
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["in_place"], false);
+  EXPECT_EQ(json[1]["in_place"], true);
+  for (const auto& row : json) {
+    EXPECT_EQ(row["collective"], "reduce_scatter");
+    EXPECT_EQ(row["ranks"], 2);
+    EXPECT_EQ(row["dtype"], "float16");
+    EXPECT_EQ(row["op"], "max");
+    EXPECT_EQ(row["bytes"], 64);
+    EXPECT_EQ(row["count"], 16);
+    EXPECT_EQ(row["iterations"], 2);
+    EXPECT_EQ(row["wrong"], 0);
+    EXPECT_TRUE(row["algorithm"].is_string());
+    EXPECT_TRUE(row["transport"].is_string());
+    EXPECT_GT(row["time_us_median"].get<double>(), 0);
+    EXPECT_GT(row["time_us_p99"].get<double>(), 0);
+    double algorithm = 64 / row["time_us_median"].get<double>() / 1e3;
+    EXPECT_NEAR(row["algbw_GBps"].get<double>(), algorithm, 1e-9);
+    EXPECT_NEAR(row["busbw_GBps"].get<double>(), algorithm / 2, 1e-9);
+  }
+}
+
+TEST(PlaitPerf, SaysWhenTheJsonCannotBeWritten) {
+  Outcome o = alone(Words{"allreduce", "-e", "8", "-J", "/nonexistent/rows.json"} + kShort);
+  EXPECT_EQ(o.status, 1);
+  EXPECT_TRUE(contains(o.err, "cannot write /nonexistent/rows.json")) << o.err;
+}
+
+TEST(PlaitPerf, FailsOnAnUnknownAlgorithm) {
+  Outcome o = alone(Words{"allreduce", "-e", "8", "-A", "no_such_algorithm"} + kShort);
+  EXPECT_EQ(o.status, 1);
+  EXPECT_TRUE(contains(o.err, "no_such_algorithm")) << o.err;
+}
+
+TEST(PlaitPerf, ExplainsMistakes) {
+  const std::pair<Words, std::string> mistakes[] = {
+      {{}, "which collective"},
+      {{"alltoallv"}, "'alltoallv' is no collective; there are: allreduce"},
+      {{"allreduce", "-b", "8q"}, "not a size"},
+      {{"allreduce", "-b", "8", "-e", "4"}, "less than -b"},
+      {{"allreduce", "-f", "1"}, "more than 1"},
+      {{"allreduce", "-i", "0"}, "-i 0"},
+      {{"allreduce", "-i", "8", "-f", "2"}, "excludes"},
+      {{"allreduce", "-b", "1", "-e", "1G", "-i", "1"}, "100000 sizes"},
+      {{"allreduce", "-d", "float8"}, "'float8' is no type; there are: int8"},
+      {{"allreduce", "-o", "xor"}, "'xor' is no operation; there are: sum"},
+      {{"allreduce", "-R", "3"}, "--memory"},
+      {{"allreduce", "-n", "0"}, "--iters"},
+      {{"allreduce", "--bogus"}, "--bogus"}};
+  for (const auto& [words, part] : mistakes) {
+    Outcome o = alone(words);
+    EXPECT_EQ(o.status, 2) << part;
+    EXPECT_TRUE(contains(o.err, part)) << o.err;
+    EXPECT_TRUE(contains(o.err, "Try: plait-perf --help")) << o.err;
+  }
+  EXPECT_TRUE(contains(alone({"broadcast", "-r", "1", "-e", "8"}).err, "there is no such rank"));
+}
+
+TEST(PlaitPerf, HelpFitsAScreen) {
+  Outcome o = alone({"--help"});
+  EXPECT_EQ(o.status, 0);
+  EXPECT_LE(lines(o.out).size(), 30u);
+  for (const std::string& line : lines(o.out)) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST(PlaitPerf, ShowsWhereConfigurationComesFrom) {
+  Outcome o = run({{required("PLAIT_PERF"), "--show-config"}, {{"PLAIT_TIMEOUT", "17"}}, {"PLAIT_LOG"}, {}});
+  EXPECT_EQ(o.status, 0);
+  bool timeout = false, log = false;
+  for (const std::string& line : lines(o.out)) {
+    timeout |= contains(line, "PLAIT_TIMEOUT") && contains(line, " 17 ") && contains(line, "environment");
+    log |= contains(line, "PLAIT_LOG") && contains(line, "warn") && contains(line, "default");
+  }
+  EXPECT_TRUE(timeout && log) << o.out;
+}
+
+}  // namespace
+}  // namespace plait::test

@@ -1,0 +1,70 @@
+// Watches the ranks from start to end: one thread, one poll(2) loop over pipes, signals and deadlines.
+#pragma once
+
+#include <signal.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "tools/run/job.h"
+#include "tools/run/launch.h"
+#include "tools/run/options.h"
+#include "tools/run/output.h"
+
+struct pollfd;
+
+namespace plait::run {
+
+class Supervisor {
+ public:
+  Supervisor(const Options& options, const Job& job) : options_(options), job_(job) {}
+  // Starts all ranks, sees them to their end, returns plait-run's exit status.
+  int run();
+
+ private:
+  struct Rank {
+    Child child;
+    Lines out, err;
+    bool running = true;
+  };
+  struct End {  // how a rank ended
+    int rank;
+    int wait_status;
+  };
+
+  bool take_signals(Inherited& inherited);
+  bool start(const Inherited& inherited);
+  void loop();
+  void poll_once();
+  void watch(std::vector<pollfd>& polled, std::vector<Lines*>& readers);
+  void read_pipe(Fd& fd, Lines& lines);
+  void drain(Rank& rank);
+  void on_signals();
+  void reap();
+  void report(const End& end);
+  void on_deadlines();
+  bool done() const;
+  int next_deadline_ms() const;
+
+  void send_all(int signal);
+  // SIGTERM now (unless `signal` says otherwise), SIGKILL after the grace.
+  void stop(int signal = SIGTERM);
+  void say(const std::string& text);
+  void fail(int status);
+
+  const Options& options_;
+  const Job& job_;
+  Sink stdout_{1}, stderr_{2};
+  std::deque<Rank> ranks_;  // by rank; stays put, for readers point into it
+  int running_ = 0;
+  Fd signals_;
+  std::optional<int> status_;  // of the first failure
+  bool stopping_ = false;
+  Deadline kill_at_, timeout_at_, drain_until_;
+};
+
+}  // namespace plait::run
