@@ -1,0 +1,87 @@
+"""Sums up what `meson test` left in build folders: counts single GoogleTest cases, names what was skipped and why,
+repeats which failed, and ends with one line: N passed, N failed, N skipped. Exit status 1 when anything failed.
+
+Usage: python3 scripts/summary.py BUILD_FOLDER...
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+CASE_END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)(?:, where .*)? \(\d+ ms\)$")
+CASE_BEGIN = re.compile(r"^\[ RUN +\] (\S+)$")
+SKIP_PLACE = re.compile(r"^\S+:\d+: Skipped$")
+LONGEST_REASON = 300
+STATE = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
+
+
+def cases_of(stdout):
+    """(name, state, text in between) of each GoogleTest case that a program printed. One that began and never ended
+    has failed: the program died in it."""
+    found, name, text = [], None, []
+    for line in stdout.splitlines():
+        begin, end = CASE_BEGIN.match(line), CASE_END.match(line)
+        if begin:
+            name, text = begin[1], []
+        elif end and name:
+            found.append((name, STATE[end[1]], text))
+            name = None
+        elif name:
+            text.append(line)
+    if name:
+        found.append((name, "failed", text + ["the program ended in this test"]))
+    return found
+
+
+def reason_of(text):
+    lines = [line.strip() for line in text if line.strip() and not SKIP_PLACE.match(line)]
+    reason = "; ".join(lines)
+    if len(reason) > LONGEST_REASON:
+        return reason[:LONGEST_REASON] + " ..."
+    return reason or "no reason given"
+
+
+def results_of(test):
+    """(name, state, reason) of each thing counted in one entry of meson's log."""
+    result, name = test["result"], test["name"]
+    output = test.get("stdout", "") + test.get("stderr", "")
+    good = result in ("OK", "EXPECTEDFAIL")
+    found = [(f"{name}: {case}", state, reason_of(text)) for case, state, text in cases_of(test.get("stdout", ""))]
+    if found:
+        if not good and result != "SKIP" and not any(state == "failed" for _, state, _ in found):
+            found.append((name, "failed", f"{result}, though no single test failed"))
+        return found
+    if result == "SKIP":
+        return [(name, "skipped", reason_of(output.splitlines()[-1:]))]
+    return [(name, "passed" if good else "failed", result)]
+
+
+def load(folder):
+    log = pathlib.Path(folder, "meson-logs", "testlog.json")
+    if not log.exists():
+        return
+    for line in log.read_text(errors="replace").splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+def main(folders):
+    counts, notes = dict.fromkeys(STATE.values(), 0), {"failed": [], "skipped": []}
+    for folder in folders:
+        ran = 0
+        for test in load(folder):
+            for name, state, reason in results_of(test):
+                ran += 1
+                counts[state] += 1
+                if state in notes:
+                    notes[state].append(f"  {folder}: {name}: {reason}")
+        print(f"== {folder}: {ran} tests")
+    for state, title in (("skipped", "skipped, and why"), ("failed", "FAILED (logs are above)")):
+        if notes[state]:
+            print(f"== {title}", *notes[state], sep="\n")
+    print(", ".join(f"{count} {state}" for state, count in counts.items()))
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+sys.exit(main(sys.argv[1:]))
