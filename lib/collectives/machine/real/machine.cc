@@ -46,9 +46,12 @@ void Machine::start() noexcept {
   actions_ = uint32_t(s.actions.size());
   windows_ = s.lanes == 1 ? kStreams : kStreams / s.lanes;
   scratch_slot_ = round_up(call_.layout.largest_segment_bytes(), kGranuleBytes);
+  pulls_ = 0;
+  round_ =
+      !s.round.empty() && call_.layout.segments == 1 && call_.layout.largest_segment_bytes() <= kInlineBytes;
+  if (round_) return start_round();
   active_count_ = 0;
   segments_left_ = call_.layout.segments;
-  pulls_ = 0;
   if (actions_ == 0) segments_left_ = 0;
   const uint32_t first = std::min(windows_, segments_left_);
   for (uint32_t w = 0; w < first; w++) begin_segment(w, w);
@@ -69,6 +72,7 @@ void Machine::begin_segment(uint32_t w, uint32_t segment) noexcept {
 bool Machine::step() noexcept {
   moved_ = false;
   if (!status_.ok()) return true;
+  if (round_) return step_round();
   bool again = true;
   while (again && segments_left_ > 0) {
     again = false;

@@ -126,6 +126,9 @@ class Machine {
     uint32_t sent = 0, received = 0;
   };
 
+  void start_round() noexcept;
+  bool step_round() noexcept;
+  bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
   void begin_segment(uint32_t w, uint32_t segment) noexcept;
   void complete(uint32_t w, uint32_t action) noexcept;
   Turn run(uint32_t w, uint32_t action) noexcept;
@@ -178,6 +181,8 @@ class Machine {
   uint32_t windows_ = 1, actions_ = 0;
   uint32_t segments_left_ = 0;
   bool moved_ = false;
+  bool round_ = false;     // the call runs as one round ...
+  uint32_t round_at_ = 0;  // ... and this is next in Schedule::round
   Bound scratch_;
   const Schedule* ready_for_ = nullptr;  // what prepare() was last called for ...
   size_t ready_bytes_ = 0;               // ... and the largest segment it made room for

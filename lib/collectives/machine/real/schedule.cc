@@ -311,6 +311,28 @@ class Lowering {
     }
     std::sort(s_.peers.begin(), s_.peers.end());
     s_.peers.erase(std::unique(s_.peers.begin(), s_.peers.end()), s_.peers.end());
+    if (one_round()) {
+      for (bool sending : {true, false}) {
+        for (uint32_t i = 0; i < s_.actions.size(); i++) {
+          if ((s_.actions[i].kind == Kind::send) == sending) s_.round.push_back(i);
+        }
+      }
+    }
+  }
+
+  // Folds keep the order of the program, so each finds the messages before its own consumed if they are
+  // numbered so.
+  bool one_round() const {
+    std::map<int32_t, uint32_t> received;
+    if (s_.lanes != 1) return false;
+    for (const Action& a : s_.actions) {
+      if (a.count > 1 || a.fused > 0 || (a.kind == Kind::send && a.waits > 0)) return false;
+      for (uint32_t k = 0; k < a.sources; k++) {
+        const Source& source = s_.sources[a.first_source + k];
+        if (source.peer != kLocal && source.ordinal != received[source.peer]++) return false;
+      }
+    }
+    return true;
   }
 
   Schedule s_;

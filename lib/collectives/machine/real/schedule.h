@@ -55,7 +55,10 @@ struct Schedule {
   std::vector<uint32_t> fused;
   std::vector<uint32_t> next;
   std::vector<uint32_t> roots;  // actions that wait for nothing
-  std::vector<int32_t> peers;   // whom it touches, ascending
+  // Every action, sends first, where the program is one round: its sends wait for nothing, messages are one
+  // chunk. Else empty.
+  std::vector<uint32_t> round;
+  std::vector<int32_t> peers;  // whom it touches, ascending
   uint32_t lanes = 1;
   uint32_t scratch = 0;  // slots that actions still use
 };
