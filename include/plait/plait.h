@@ -174,7 +174,8 @@ typedef struct plait_comm_config {
 PLAIT_API plait_status plait_comm_create(const plait_comm_config* config, plait_comm** comm);
 
 /* Ends a communicator and frees it and all its requests. Collective: waits, up to the operation's deadline, until every
- * rank has destroyed it, so that no rank loses a peer that it still needs. After an error or abort it waits for nobody.
+ * rank has destroyed it, so that no rank loses a peer that it still needs. After an error or abort it waits for nobody,
+ * but for a peer that is just then storing to this rank's memory: microseconds, and 2 s for one that is stopped.
  * The handle is gone in every case but PLAIT_ERR_INVALID; requests that were pending are abandoned
  * (PLAIT_ERR_STATE says that some were). PLAIT_ERR_TIMEOUT, PLAIT_ERR_PEER: the wait failed; all the same it is gone. */
 PLAIT_API plait_status plait_comm_destroy(plait_comm* comm);

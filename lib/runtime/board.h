@@ -35,12 +35,32 @@ struct alignas(64) CallRecord {
   std::atomic<uint32_t> algorithm, in_place;
 };
 
+// Keeps a rank out of its peers' memory once one of them gave up: that peer revokes and waits for the step
+// under way to end, after which it may free or reuse what the others could touch.
+struct alignas(64) Gate {
+  std::atomic<uint32_t> inside;   // 1: the owner may be storing to or reading from its peers' memory
+  std::atomic<uint32_t> revoked;  // 1: a peer gave up; written by it
+
+  // False when the gate is shut. `fences`: every rank joined them (base/fence.h), so a store is enough here.
+  bool enter(bool fences) noexcept {
+    if (fences) {
+      inside.store(1, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      inside.exchange(1, std::memory_order_seq_cst);
+    }
+    return revoked.load(std::memory_order_acquire) == 0;
+  }
+  void leave() noexcept { inside.store(0, std::memory_order_release); }
+};
+
 struct alignas(64) Board {
   std::atomic<int32_t> code;      // Code of the failure that broke the communicator there; 0: none
   std::atomic<int32_t> culprit;   // the rank it names, -1: none
   std::atomic<uint64_t> number;   // of the operation it happened in
   std::atomic<uint32_t> leaving;  // 1: destroying, has nothing pending
   CallRecord records[kRecords];
+  Gate gate;
 
   void write(uint64_t call_number, const CallId& call) noexcept {
     CallRecord& r = records[call_number % kRecords];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/fence.h"
 #include "base/log.h"
 #include "runtime/bootstrap.h"
 #include "runtime/peer.h"
@@ -20,7 +21,8 @@ namespace {
 
 // What ranks tell each other before they connect.
 struct Info {
-  uint64_t block = 0;  // offset of the block in the rank's arena
+  uint64_t block = 0;   // offset of the block in the rank's arena
+  uint64_t fences = 0;  // 1: it joined base/fence.h
   uint32_t identity_bytes = 0, key_bytes = 0;
 };
 
@@ -118,7 +120,8 @@ Status Communicator::connect_peers(transport::Exchange& exchange, const transpor
 
   const ByteView identity = domain_->identity(), key = arena_region_->key();
   Bytes mine;
-  append(mine, Info{arena_->offset(block_), uint32_t(identity.size()), uint32_t(key.size())});
+  fences_ = join_fences();
+  append(mine, Info{arena_->offset(block_), fences_, uint32_t(identity.size()), uint32_t(key.size())});
   mine.insert(mine.end(), identity.begin(), identity.end());
   mine.insert(mine.end(), key.begin(), key.end());
   auto infos = exchange.allgather(mine, bounds);
@@ -168,6 +171,7 @@ Status Communicator::make_link(int32_t r, ByteView view) {
   wire.remote_offset = link_offset(info.block, config_.rank);
   wire.mapped = reinterpret_cast<LinkMemory*>(base + wire.remote_offset);
   peer.mailbox.emplace(wire, own);
+  fences_ = fences_ && info.fences == 1;
   peer.board = reinterpret_cast<Board*>(base + info.block);
   links_[size_t(r)] = {&*peer.mailbox, base, bytes, 0, 0, peer.endpoint.get(), false};
   return {};
@@ -232,7 +236,32 @@ Status Communicator::leave() noexcept {
   }
   const Status status = broken();
   wake_peers();
+  if (!status.ok()) shut_gates();
   return status;
+}
+
+// After an error nobody waits for peers to come back to plait; but what they can reach of this rank may be
+// freed once this returns. Their gates are shut, and a step that one of them is in, some microseconds, is
+// waited for.
+void Communicator::shut_gates() noexcept {
+  constexpr int64_t kPatienceMs = 2000;  // it was stopped by a signal or a debugger
+  for (const auto& peer : peers_) {
+    if (peer && !peer->gone) peer->board->gate.revoked.store(1, std::memory_order_seq_cst);
+  }
+  heavy_fence();
+  const Deadline deadline = Deadline::in_ms(kPatienceMs);
+  for (int32_t r = 0; r < config_.size; r++) {
+    const auto& peer = peers_[size_t(r)];
+    while (peer && !peer->gone && peer->board->gate.inside.load(std::memory_order_acquire) != 0) {
+      if (deadline.passed()) {
+        log::error("rank {}: rank {} stopped amid an operation: do not free or reuse its buffers yet",
+                   config_.rank, r);
+        break;
+      }
+      sched_yield();
+      poll_domain();  // it may have died
+    }
+  }
 }
 
 }  // namespace plait::runtime

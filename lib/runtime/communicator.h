@@ -93,6 +93,7 @@ class Communicator {
   std::string phase() const;
   std::string absentees(uint64_t number) const;
   bool all_left() const noexcept;
+  void shut_gates() noexcept;
   void wake_peers() noexcept;
 
   static collectives::real::Bound allocate_scratch(void* self, size_t bytes);
@@ -111,6 +112,7 @@ class Communicator {
   std::byte* block_ = nullptr;              // Board and LinkMemory of every peer, in the arena
   std::byte* scratch_ = nullptr;
   Board* board_ = nullptr;
+  bool fences_ = false;  // every rank takes part in base/fence.h
 
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;

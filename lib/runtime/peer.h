@@ -21,8 +21,8 @@ struct Communicator::Peer {
   std::unique_ptr<transport::RemoteRegion> arena;
   std::vector<Imported> plain;  // regions it told us to get from
   std::optional<transport::Mailbox> mailbox;
-  const Board* board = nullptr;  // in the peer's memory
-  bool gone = false;             // its endpoint failed
+  Board* board = nullptr;  // in the peer's memory
+  bool gone = false;       // its endpoint failed
 };
 
 }  // namespace plait::runtime

@@ -69,8 +69,16 @@ void Communicator::finish(Status status) noexcept {
 
 bool Communicator::advance() noexcept {
   if (head_ == nullptr || head_->state != plait_request::State::running) return false;
+  if (!board_->gate.enter(fences_)) {
+    board_->gate.leave();
+    check_peers();  // whoever shut it said why
+    if (!is_broken_.load(std::memory_order_relaxed)) fail({Code::peer, "a peer gave up " + phase()}, -1);
+    return true;
+  }
   if (machine_->pulling()) poll_domain();
-  if (!machine_->step()) return machine_->moved();
+  const bool ended = !is_broken_.load(std::memory_order_relaxed) && machine_->step();
+  board_->gate.leave();
+  if (!ended) return machine_->moved();
   if (!machine_->status().ok()) {
     fail(machine_->status(), -1);
   } else {

@@ -1,5 +1,6 @@
 // When ranks fail, disagree or do not come: the right status, on every rank, with a text that names whom and
 // what.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -205,6 +206,52 @@ TEST(Abort, FromAnotherThreadEndsTheOperationEverywhere) {
       bad = "a later call forgot";
     return bad;
   });
+}
+
+// Rank 1 has told where its vector lies and does something else. Rank 0 gives up: from then on its memory is
+// its own, though rank 1 comes back and finds all that it needs to go on.
+TEST(GivenUp, MemoryOfARankThatLeftIsNotTouched) {
+  const std::string job = fresh_job();
+  constexpr size_t kCount = size_t(1) << 18;
+  std::atomic<bool> started{false}, left{false}, done{false};
+  const RankMain main = [&](int rank, int size) -> std::string {
+    void* block = nullptr;
+    if (plait_init(nullptr) != PLAIT_OK || plait_mem_alloc(kCount * sizeof(float), &block) != PLAIT_OK)
+      return "no memory";
+    auto* x = static_cast<float*>(block);
+    std::fill_n(x, kCount, 1.0f);
+    std::string bad;
+    if (rank == 0) {
+      {
+        Comm c(job, rank, size, 300);
+        if (c.status != PLAIT_OK) return left = true, c.error;
+        while (!started) usleep(1000);
+        const plait_status status =
+            plait_allreduce(c.comm, x, x, kCount, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+        bad = expect(status, PLAIT_ERR_TIMEOUT, c.last(), {"rank 1"});
+      }
+      std::fill_n(x, kCount, 5.0f);
+      left = true;
+      while (!done) usleep(1000);
+      if (std::count(x, x + kCount, 5.0f) != ptrdiff_t(kCount))
+        bad += "a peer wrote into memory that it had lost";
+    } else {
+      Comm c(job, rank, size);
+      if (c.status != PLAIT_OK) return started = done = true, c.error;
+      plait_request* request = nullptr;
+      if (plait_allreduce(c.comm, x, x, kCount, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &request) != PLAIT_OK)
+        bad = "start: " + c.last();
+      started = true;
+      while (!left) usleep(1000);
+      const plait_status status = plait_wait(request);
+      if (bad.empty()) bad = expect(status, PLAIT_ERR_TIMEOUT, c.last(), {"rank 0"});
+      done = true;
+    }
+    plait_mem_free(block);
+    plait_finalize();
+    return bad;
+  };
+  EXPECT_EQ(run_threads(0, 2, 2, main), "");
 }
 
 TEST(Left, ARankThatDestroyedItsCommunicatorIsMissedByName) {

@@ -1,27 +1,19 @@
 #include "transport/shm/process.h"
 
 #include <fcntl.h>
-#include <linux/membarrier.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
 
-#include "base/log.h"
+#include "base/fence.h"
 #include "transport/shm/per_process.h"
 
 namespace plait::transport::shm {
 
 namespace {
-
-bool register_barrier() noexcept {
-  if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0) return true;
-  log::info("shm: membarrier is refused ({}): waits sleep at most 1 ms at a time", std::strerror(errno));
-  return false;
-}
 
 Status not_an_arena(std::string_view what) {
   return Status(Code::auth, "the peer's shared memory is not what it said: " + std::string(what));
@@ -53,13 +45,13 @@ Process::Process(Arena& arena) noexcept
     : arena_(arena),
       pid_(getpid()),
       nonce_(random_nonce()[0]),
-      light_(register_barrier()),
+      light_(join_fences()),
       controls_(arena),
       words_(arena),
       records_(arena) {}
 
 void Process::heavy_barrier() const noexcept {
-  if (light_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  if (light_) heavy_fence();
 }
 
 bool Process::is_this() const noexcept { return getpid() == pid_; }
