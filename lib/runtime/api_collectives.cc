@@ -65,7 +65,9 @@ Status check_buffers(const char* function, const Args& a, int32_t rank, int32_t 
              whole_out = a.collective != Collective::reduce_scatter;
   const bool times = a.collective == Collective::reduce_scatter || a.collective == Collective::allgather;
   const uint64_t factor = element * (times ? uint64_t(size) : 1);
-  if (a.count > std::numeric_limits<ptrdiff_t>::max() / factor) {
+  uint64_t most = 0;
+  if (__builtin_mul_overflow(a.count, factor, &most) ||
+      most > uint64_t(std::numeric_limits<ptrdiff_t>::max())) {
     return bad(function, "a count of " + std::to_string(a.count) + " overflows the size of memory");
   }
   if (a.count == 0) return {};

@@ -63,6 +63,7 @@ Communicator::Communicator(const Config& config)
   machine_ = std::make_unique<collectives::real::Machine>(links_, &Communicator::allocate_scratch,
                                                           &Communicator::import_region, this);
   shapes_.resize(kShapes);
+  latest_ = &shapes_[0];
 }
 
 Communicator::~Communicator() {

@@ -80,6 +80,7 @@ class Communicator {
   Status fill(const Args& args, Prepared& prepared);
   void begin(plait_request* request) noexcept;
   void finish(Status status) noexcept;
+  void record() noexcept;
   // `number`: the operation it is about, 0: the running one.
   void fail(Status status, int32_t culprit, uint64_t number = 0) noexcept;
 
@@ -117,11 +118,13 @@ class Communicator {
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;
   std::vector<Prepared> shapes_;   // cache of recent shapes, by hash
+  const Prepared* latest_;         // of them
   plait_request* head_ = nullptr;  // the running one and those behind it
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
   std::deque<plait_request> requests_;
   uint64_t calls_ = 0;
+  uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
 
   std::atomic<bool> abort_{false};

@@ -86,10 +86,13 @@ void Communicator::release(plait_request* request) noexcept {
 const Prepared& Communicator::prepare(const Args& args, Status* status) {
   const size_t element = collectives::size_of(args.dtype);
   const bool inplace = in_place(args, config_.rank, element);
+  auto fits = [&](const Prepared& p) { return p.valid && p.in_place == inplace && same_shape(p.args, args); };
+  if (fits(*latest_)) return *latest_;
   uint64_t h = mix(args.count, uint64_t(args.collective) << 8 | uint64_t(args.dtype));
   h = mix(h, uint64_t(args.op) << 1 | uint64_t(inplace));
   Prepared& slot = shapes_[mix(h, uint64_t(uint32_t(args.root))) % kShapes];
-  if (slot.valid && slot.in_place == inplace && same_shape(slot.args, args)) return slot;
+  latest_ = &slot;
+  if (fits(slot)) return slot;
   // A queued operation may still use the slot: it has copied nothing yet.
   while (head_ != nullptr) {
     bool used = false;

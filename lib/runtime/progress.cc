@@ -34,7 +34,6 @@ void Communicator::begin(plait_request* request) noexcept {
   using collectives::Store;
   const Prepared& p = *request->prepared;
   request->state = plait_request::State::running;
-  board_->write(request->number, p.id);
   collectives::real::Call& call = machine_->call();
   call = p.call;
   call.number = request->number;
@@ -54,6 +53,14 @@ void Communicator::begin(plait_request* request) noexcept {
   }
   machine_->start();
   (void)advance();
+}
+
+// Tells peers what the running operation is. They look when they have waited long, so it comes after the
+// first messages.
+void Communicator::record() noexcept {
+  if (head_ == nullptr || head_->number <= recorded_) return;
+  recorded_ = head_->number;
+  board_->write(recorded_, head_->prepared->id);
 }
 
 // Ends the running operation and begins the one behind it.
@@ -78,6 +85,7 @@ bool Communicator::advance() noexcept {
   if (machine_->pulling()) poll_domain();
   const bool ended = !is_broken_.load(std::memory_order_relaxed) && machine_->step();
   board_->gate.leave();
+  record();
   if (!ended) return machine_->moved();
   if (!machine_->status().ok()) {
     fail(machine_->status(), -1);
@@ -95,6 +103,7 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
     last_error_ = status.text();
   }
   board_->culprit.store(culprit, std::memory_order_relaxed);
+  record();
   if (number == 0) number = head_ != nullptr ? head_->number : calls_;
   board_->number.store(number, std::memory_order_relaxed);
   int32_t none = 0;
