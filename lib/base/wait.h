@@ -39,12 +39,15 @@ class Waiter {
     uint32_t yields;  // sched_yield calls before sleeping when crowded
   };
   static constexpr uint32_t kCheckEvery = 512;
+  // The first polls come without a pause, which may be as long as a store takes to the other core (8 B between two
+  // ranks: 155 ns with it, 118 without).
+  static constexpr uint32_t kEager = 32;
 
   explicit Waiter(const Policy& policy) noexcept : policy_(policy) {}
 
   Turn next() noexcept {
     if (policy_.crowded) return next_crowded();
-    cpu_relax();
+    if (polls_ >= kEager) cpu_relax();
     if (++polls_ % kCheckEvery != 0) return Turn::again;
     return polls_ < policy_.spins ? Turn::check : Turn::sleep;
   }
