@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "support/half.h"
+
 namespace plait::test {
 
 inline size_t size_of(plait_dtype t) {
@@ -74,7 +76,7 @@ inline void store(void* at, plait_dtype t, int64_t v) {
     case PLAIT_UINT64:
       return put(uint64_t(v));
     case PLAIT_FLOAT16:
-      return put(_Float16(float(v)));
+      return put(Half(float(v)));
     case PLAIT_FLOAT32:
       return put(float(v));
     case PLAIT_FLOAT64:

@@ -15,23 +15,27 @@ HWY_BEFORE_NAMESPACE();
 namespace plait::collectives::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Highway's Min and Max are the instructions of x86 there; on Arm and without vectors they drop NaNs.
+#undef PLAIT_MIN_KEEPS_NANS
+#define PLAIT_MIN_KEEPS_NANS (HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR)
+
 // The smaller of two; where they are equal or unordered either one, but which one depends on their order
 // alone.
 template <class V>
 HWY_INLINE V either_min(V a, V b) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::IfThenElse(hn::Lt(a, b), a, b);  // Highway's scalar Min drops NaNs
-#else
+#if PLAIT_MIN_KEEPS_NANS
   return hn::Min(a, b);
+#else
+  return hn::IfThenElse(hn::Lt(a, b), a, b);
 #endif
 }
 
 template <class V>
 HWY_INLINE V either_max(V a, V b) {
-#if HWY_TARGET == HWY_SCALAR
-  return hn::IfThenElse(hn::Lt(b, a), a, b);
-#else
+#if PLAIT_MIN_KEEPS_NANS
   return hn::Max(a, b);
+#else
+  return hn::IfThenElse(hn::Lt(b, a), a, b);
 #endif
 }
 
