@@ -122,7 +122,8 @@ TEST_F(Install, BuildsTheExampleByCMake) {
       "add_executable(example $source/examples/allreduce.c)\n"
       "target_link_libraries(example plait::plait)\n"
       "END\n"
-      "cmake -S . -B out -DCMAKE_PREFIX_PATH=\"$prefix\" >log 2>&1 && cmake --build out >>log 2>&1 || { cat "
+      "cmake -G Ninja -S . -B out -DCMAKE_PREFIX_PATH=\"$prefix\" >log 2>&1 && cmake --build out >>log 2>&1 "
+      "|| { cat "
       "log >&2; exit 1; }\n"
       "\"$prefix/bin/plait-run\" -n 2 out/example");
   EXPECT_EQ(o.status, 0) << o.err;
@@ -137,7 +138,7 @@ TEST_F(Install, CMakeRefusesAnotherVersion) {
       "project(example C)\n"
       "find_package(plait 7.0 REQUIRED)\n"
       "END\n"
-      "cmake -S . -B out -DCMAKE_PREFIX_PATH=\"$prefix\"");
+      "cmake -G Ninja -S . -B out -DCMAKE_PREFIX_PATH=\"$prefix\"");
   EXPECT_NE(o.status, 0);
   EXPECT_NE(o.err.find("considered but not accepted"), std::string::npos) << o.err;
 }
