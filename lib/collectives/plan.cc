@@ -8,7 +8,7 @@ namespace {
 // Largest allreduce in which every rank sends everything to every other: one exchange instead of two.
 // Measured on shared memory (docs/performance.md).
 constexpr uint64_t exchange_limit(int32_t ranks) noexcept {
-  return ranks <= 2 ? 1024 : ranks <= 4 ? 512 : 256;
+  return ranks <= 8 ? 1024 : 256;
 }
 
 std::string_view pick(const Shape& shape, int32_t ranks) noexcept {

@@ -47,7 +47,7 @@ bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arriva
   Link& link = links_[size_t(s.peer)];
   const uint32_t stream = stream_of(s.lane, w);
   if (ordinals(s.peer, stream).received != s.ordinal) return false;
-  if (bytes <= kInlineBytes) {
+  if (bytes <= kInlineBytes && link.mailbox->in(stream).peek(call_.tag) != nullptr) {
     std::byte* gather =
         &gather_[(w * call_.schedule->sources.size() + size_t(&s - call_.schedule->sources.data())) *
                  kInlineBytes];
@@ -116,7 +116,7 @@ bool Machine::may_place(uint32_t w, const Action& send, const Link& link, size_t
 // Which of the sends of this value are served in the same pass. A fused step waits for nothing that its first
 // step would not wait for: where there is no credit, the send runs later by itself.
 void Machine::choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept {
-  if (bytes <= kInlineBytes) return;
+  if (bytes <= kInlineMappedBytes) return;
   const uint32_t parts = uint32_t((bytes + kPartBytes - 1) / kPartBytes);
   for (uint32_t k = 0; k < a.fused && k < 64; k++) {
     const uint32_t send = call_.schedule->fused[a.first_fused + k];
@@ -128,7 +128,8 @@ void Machine::choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) no
     const uint64_t bit = uint64_t(1) << k;
     if (may_place(w, b, link, bytes)) {
       if (out.room(1)) r.placed |= bit;
-    } else if (call_.buffered || !bound(a.dst.in()).shared || link.shared == nullptr) {
+    } else if (bytes > kInlineBytes &&
+               (call_.buffered || !bound(a.dst.in()).shared || link.shared == nullptr)) {
       if (parts <= kParts && out.room(parts) && out.room_for_parts(parts)) r.fused |= bit;
     }
   }

@@ -53,8 +53,10 @@ struct Call {
 // Finds, or imports, a region of a peer by its key. Null: the key is not good.
 using Import = transport::RemoteRegion* (*)(void* context, int32_t peer, ByteView key);
 
-// Up to this many bytes a message travels in lines.
+// Up to this many bytes a message travels in lines, and no longer: whatever is longer has a descriptor.
 constexpr size_t kInlineBytes = 1024;
+// The same where the receiver maps the memory it lies in: from here on reading it there is faster.
+constexpr size_t kInlineMappedBytes = 256;
 // Chunks are cut into segments of at most this, so that a stream buffers a whole one.
 constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartBytes;
 

@@ -36,8 +36,10 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   const size_t bytes = call_.layout.bytes(a.chunk, a.count, window_[w].segment);
   const size_t offset = offset_of(from, a, w);
   const Bound& buffer = bound(from.in());
-  if (bytes <= kInlineBytes) return send_lines(w, a, buffer.data + offset, bytes);
-  if (buffer.shared && link.shared != nullptr && !call_.buffered) return send_mapped(w, a, r, buffer, offset);
+  const bool mapped = buffer.shared && link.shared != nullptr && !call_.buffered;
+  if (bytes <= (mapped ? kInlineMappedBytes : kInlineBytes))
+    return send_lines(w, a, buffer.data + offset, bytes);
+  if (mapped) return send_mapped(w, a, r, buffer, offset);
   if (!buffer.key.empty() && link.may_pull && !call_.buffered) return send_pull(w, a, r, buffer, offset);
   return send_parts(w, a, r, buffer.data + offset, bytes);
 }
