@@ -121,7 +121,7 @@ Row Bench::measure(Case c) {
           c.count,
           c.bytes(),
           c.in_place,
-          options_.algorithm.empty() ? "auto" : options_.algorithm,
+          algorithm_of(c, at),
           transport_,
           options_.iterations,
           timing.median_us,
@@ -129,6 +129,17 @@ Row Bench::measure(Case c) {
           std::nullopt};
   if (options_.checks > 0) row.wrong = check(c, at);
   return row;
+}
+
+// What plait chose for the call, by making it once.
+std::string Bench::algorithm_of(const Case& c, const Pointers& at) {
+  plait_request* request = nullptr;
+  const char* name = "";
+  must(perf::call(c, comm_, at, &config_, &request), describe(c));
+  must(plait_wait(request), describe(c));
+  must(plait_request_algorithm(request, &name), describe(c));
+  must(plait_request_free(request), describe(c));
+  return name;
 }
 
 void Bench::call(const Case& c, const Pointers& at) {

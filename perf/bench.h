@@ -44,6 +44,7 @@ class Bench {
   std::vector<double> sample(const Case& c, const Pointers& at, int samples, int batch);
   uint64_t check(const Case& c, const Pointers& at);
 
+  std::string algorithm_of(const Case& c, const Pointers& at);
   void call(const Case& c, const Pointers& at);
   void must(plait_status status, const std::string& doing) const;
   // The same bytes from every rank, in order of ranks.

@@ -332,6 +332,10 @@ PLAIT_API plait_status plait_wait(plait_request* request);
  * different communicators of this thread. Returns what that request came to. PLAIT_ERR_INVALID when all are NULL. */
 PLAIT_API plait_status plait_wait_any(plait_request** requests, size_t count, size_t* index);
 
+/* The name of the algorithm that a request runs, as plait_call_config takes it; alike on all ranks. *name belongs to the
+ * library and lives as long as it. PLAIT_ERR_INVALID. */
+PLAIT_API plait_status plait_request_algorithm(const plait_request* request, const char** name);
+
 /* Frees a request. PLAIT_ERR_STATE, and nothing freed, while it is not done. NULL is fine. */
 PLAIT_API plait_status plait_request_free(plait_request* request);
 

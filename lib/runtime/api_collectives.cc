@@ -285,6 +285,14 @@ plait_status plait_wait_any(plait_request** requests, size_t count, size_t* inde
   }
 }
 
+plait_status plait_request_algorithm(const plait_request* request, const char** name) {
+  if (!is_request(request)) return no_request("plait_request_algorithm");
+  if (name == nullptr)
+    return report(*request->comm, {Code::invalid, "plait_request_algorithm: name is NULL"});
+  *name = collectives::algorithms()[request->algorithm].name.data();  // a literal
+  return PLAIT_OK;
+}
+
 plait_status plait_request_free(plait_request* request) {
   if (request == nullptr) return PLAIT_OK;
   if (!is_request(request)) return no_request("plait_request_free");

@@ -74,6 +74,7 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
     release(request);
     return status;
   }
+  request->algorithm = request->prepared->id.algorithm - 1;
   return request;
 }
 

@@ -53,8 +53,9 @@ struct plait_request {
   plait_request* next = nullptr;  // in the queue, or in the free list
   uint64_t number = 0;
   plait::runtime::Args args;
-  const plait::runtime::Prepared* prepared = nullptr;
-  plait::runtime::Prepared own;  // of a persistent plan
+  const plait::runtime::Prepared* prepared = nullptr;  // valid until it is done
+  uint32_t algorithm = 0;                              // of the table
+  plait::runtime::Prepared own;                        // of a persistent plan
   bool deadline_set = false;
   plait::Deadline deadline;
   plait::Status result;

@@ -201,6 +201,12 @@ TEST(Requests, OutstandingOnesCompleteInOrderAndPlansRestart) {
     plait_request* plan = nullptr;
     if (plait_plan_allreduce(c.comm, &x, &x, 1, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &plan) != PLAIT_OK)
       return c.last();
+    const char* algorithm = "";
+    if (plait_request_algorithm(plan, &algorithm) != PLAIT_OK || std::strcmp(algorithm, "all_to_all") != 0)
+      return std::string("plan: algorithm ") + algorithm;
+    if (plait_request_algorithm(plan, nullptr) != PLAIT_ERR_INVALID ||
+        plait_request_algorithm(nullptr, &algorithm) != PLAIT_ERR_INVALID)
+      return "plan: a null pointer was taken for a name";
     for (int k = 0; k < 100; k++) {
       x = float(rank + k);
       if (plait_start(plan) != PLAIT_OK) return c.last();
