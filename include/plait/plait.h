@@ -160,10 +160,13 @@ typedef struct plait_comm_config {
   int64_t timeout_ms;         /* of an operation; default 600,000; PLAIT_TIMEOUT in seconds */
   /* Make the communicator over the ranks of this one instead of over the job's bootstrap. Reserved: must be NULL. */
   plait_comm* parent;
-  /* For ranks on several hosts; unused while all are on one. */
-  const char* interface_name; /* PLAIT_IFACE */
-  uint16_t port_min, port_max;
-  const char* secret_file;    /* PLAIT_SECRET_FILE */
+  /* For ranks on several hosts; unused while all are on one, as in this version. IPv4 and IPv6 alike. */
+  const char* interface_name; /* interfaces to use, comma separated, best first; "^name" leaves one out. Default: all
+                                 that are up, loopback only when there is no other; PLAIT_IFACE */
+  uint16_t port_min, port_max; /* ports to listen on, both included, for firewalls; 0 and 0: any; PLAIT_PORTS, "MIN-MAX" */
+  const char* secret_file;    /* the job's secret, alike on all ranks, readable by its user only; PLAIT_SECRET_FILE */
+  const char* address;        /* where rank 0 is met: HOST:PORT, several comma separated, tried in order; HOST is a name,
+                                 an IPv4 address or an IPv6 address in brackets. Default: MASTER_ADDR and MASTER_PORT */
 } plait_comm_config;
 
 /* Makes a communicator. Collective. config may be NULL. *comm belongs to the caller, who ends it by plait_comm_destroy.
@@ -236,7 +239,7 @@ PLAIT_API plait_status plait_deregister(plait_region* region);
 /* How one call is made; every collective takes it, NULL means defaults. All ranks give the same algorithm and codec. */
 typedef struct plait_call_config {
   size_t struct_size;
-  const char* algorithm;  /* "ring", "direct", ...; NULL: chosen for size and communicator. See docs/algorithms.md */
+  const char* algorithm;  /* "ring", "direct", ...; NULL: chosen for size and communicator. docs/program.md lists them */
   int64_t timeout_ms;     /* 0: the communicator's. Counted from the first wait that finds the operation unfinished */
   int32_t priority;       /* reserved: order of queued operations; ignored in this version */
   uint64_t tensor_key;    /* names the tensor, for codecs with state; ignored in this version */
