@@ -20,8 +20,8 @@ struct Extent {
 // inside each chunk. A buffer may hold only a window of the vector: input from element `input_first` on,
 // output from `output_first`.
 struct Layout {
-  size_t element_bytes = 1;        // a power of two
-  uint32_t element_shift = 0;      // its logarithm: set_segments() sees to it
+  size_t element_bytes = 1;    // a power of two
+  uint32_t element_shift = 0;  // its logarithm: set_segments() sees to it
   uint64_t elements = 0;
   uint64_t per_chunk = 0;
   uint64_t per_segment = 0;  // elements of a chunk in one segment

@@ -33,7 +33,7 @@ Status Machine::prepare(const Call& call) {
   grow(waits_, windows * s.actions.size());
   grow(active_, windows * s.actions.size());
   grow(arrivals_, windows * s.sources.size());
-  grow(gather_, windows * s.sources.size() * kInlineBytes);
+  grow(gather_, windows * s.sources.size() * kGatherBytes);
   grow(ordinals_, links_.size() * kStreams);
   ready_for_ = &s;
   ready_bytes_ = call.layout.largest_segment_bytes();

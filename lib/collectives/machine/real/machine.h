@@ -55,6 +55,9 @@ using Import = transport::RemoteRegion* (*)(void* context, int32_t peer, ByteVie
 
 // Up to this many bytes a message travels in lines, and no longer: whatever is longer has a descriptor.
 constexpr size_t kInlineBytes = 1024;
+// Whole lines that hold as much.
+constexpr size_t kGatherBytes = round_up(
+    (kInlineBytes + transport::kLinePayload - 1) / transport::kLinePayload * transport::kLinePayload, 64);
 // The same where the receiver maps the memory it lies in: from here on reading it there is faster.
 constexpr size_t kInlineMappedBytes = 256;
 // Chunks are cut into segments of at most this, so that a stream buffers a whole one.
@@ -198,7 +201,7 @@ class Machine {
   uint32_t active_count_ = 0;
   uint32_t pulls_ = 0;             // gets under way
   std::vector<std::byte> bounce_;  // where they go to be folded: a segment for each source and window
-  std::vector<std::byte> gather_;  // for messages of several lines: kInlineBytes a source and window
+  std::vector<std::byte> gather_;  // for messages of several lines: kGatherBytes a source and window
 };
 
 }  // namespace plait::collectives::real

@@ -11,7 +11,10 @@ void Machine::start_round() noexcept {
   const Schedule& s = *call_.schedule;
   window_[0] = {0, actions_};
   for (uint32_t i : s.round) {
-    if (s.actions[i].kind != Kind::send) runs_[i] = Run{};
+    const Action& a = s.actions[i];
+    if (a.kind == Kind::send) continue;
+    runs_[i] = Run{};
+    for (uint32_t k = 0; k < a.sources; k++) arrivals_[a.first_source + k].lines = 0;
   }
   round_at_ = 0;
   active_[0] = {0, s.round[0]};
@@ -50,7 +53,7 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
     if (source.peer == kLocal) {
       arrival = {bound(source.place.in()).data + offset_of(source.place, a, 0), bytes, Form::whole};
     } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), arrival,
-                           &gather_[(a.first_source + r.landed) * kInlineBytes], bytes)) {
+                           &gather_[(a.first_source + r.landed) * kGatherBytes], bytes)) {
       return false;
     }
   }
