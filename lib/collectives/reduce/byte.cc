@@ -25,14 +25,5 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "collectives/reduce/kernels.h"
-
-namespace plait::collectives {
-
-HWY_EXPORT(byte_kernel_here);
-
-FoldKernel byte_kernel(Dtype dtype, ReduceOp op) noexcept {
-  return HWY_DYNAMIC_DISPATCH(byte_kernel_here)(dtype, op);
-}
-
-}  // namespace plait::collectives
+PLAIT_DISPATCH(byte_kernel)
 #endif

@@ -25,14 +25,5 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "collectives/reduce/kernels.h"
-
-namespace plait::collectives {
-
-HWY_EXPORT(float_kernel_here);
-
-FoldKernel float_kernel(Dtype dtype, ReduceOp op) noexcept {
-  return HWY_DYNAMIC_DISPATCH(float_kernel_here)(dtype, op);
-}
-
-}  // namespace plait::collectives
+PLAIT_DISPATCH(float_kernel)
 #endif

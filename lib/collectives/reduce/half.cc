@@ -25,14 +25,5 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "collectives/reduce/kernels.h"
-
-namespace plait::collectives {
-
-HWY_EXPORT(half_kernel_here);
-
-FoldKernel half_kernel(Dtype dtype, ReduceOp op) noexcept {
-  return HWY_DYNAMIC_DISPATCH(half_kernel_here)(dtype, op);
-}
-
-}  // namespace plait::collectives
+PLAIT_DISPATCH(half_kernel)
 #endif

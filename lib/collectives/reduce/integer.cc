@@ -29,14 +29,5 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "collectives/reduce/kernels.h"
-
-namespace plait::collectives {
-
-HWY_EXPORT(integer_kernel_here);
-
-FoldKernel integer_kernel(Dtype dtype, ReduceOp op) noexcept {
-  return HWY_DYNAMIC_DISPATCH(integer_kernel_here)(dtype, op);
-}
-
-}  // namespace plait::collectives
+PLAIT_DISPATCH(integer_kernel)
 #endif

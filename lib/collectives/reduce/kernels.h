@@ -13,3 +13,13 @@ FoldKernel float_kernel(Dtype dtype, ReduceOp op) noexcept;    // float32, float
 FoldKernel half_kernel(Dtype dtype, ReduceOp op) noexcept;     // float16, bfloat16
 
 }  // namespace plait::collectives
+
+// Defines `family` as that of the CPU at hand among the `family`_here of all targets. Once a file, under
+// HWY_ONCE.
+#define PLAIT_DISPATCH(family)                             \
+  namespace plait::collectives {                           \
+  HWY_EXPORT(family##_here);                               \
+  FoldKernel family(Dtype dtype, ReduceOp op) noexcept {   \
+    return HWY_DYNAMIC_DISPATCH(family##_here)(dtype, op); \
+  }                                                        \
+  }
