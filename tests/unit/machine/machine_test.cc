@@ -43,13 +43,11 @@ uint64_t inputs(const Job& j) {
   return j.algorithm->collective == Collective::reduce_scatter ? j.count * uint64_t(j.ranks) : j.count;
 }
 
-// In place: where this rank's input lies in the buffer, in elements, and its output.
-void place_in(const Job& j, int rank, Call& call) {
-  const size_t shift = size_t(rank) * j.count * 4;
+// In place, a rank's share lies in the whole buffer where it belongs.
+void place_in(const Job& j, Call& call) {
   if (!j.in_place) return;
   if (j.algorithm->collective == Collective::allgather) call.layout.input_first = 0;
   if (j.algorithm->collective == Collective::reduce_scatter) call.layout.output_first = 0;
-  (void)shift;
 }
 
 void fill(const Job& j, int rank, Rank& r) {
@@ -90,7 +88,7 @@ Status run_job(const Job& j, int rank, Rank& r, size_t segment_bytes) {
   Call call;
   call.schedule = &*schedule;
   call.layout = layout_of(j, rank, *schedule, segment_bytes);
-  place_in(j, rank, call);
+  place_in(j, call);
   call.fold = fold_kernel(Dtype::float32, ReduceOp::sum);
   call.same_outputs = j.algorithm->collective != Collective::reduce_scatter;
   call.buffered = schedule->program.min_credits > 0;

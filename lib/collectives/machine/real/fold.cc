@@ -47,25 +47,21 @@ bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arriva
   Link& link = links_[size_t(s.peer)];
   const uint32_t stream = stream_of(s.lane, w);
   if (ordinals(s.peer, stream).received != s.ordinal) return false;
-  if (bytes <= kInlineBytes && link.mailbox->in(stream).peek(call_.tag) != nullptr) {
-    std::byte* gather =
-        &gather_[(w * call_.schedule->sources.size() + size_t(&s - call_.schedule->sources.data())) *
-                 kGatherBytes];
-    return land_lines(link.mailbox->in(stream), arrival, gather, bytes);
-  }
+  if (bytes <= kInlineBytes && link.mailbox->in(stream).peek(call_.tag) != nullptr)
+    return land_lines(link.mailbox->in(stream), arrival, bytes);
   return land_descriptor(link, stream, a, w, arrival, cursor, bytes);
 }
 
-constexpr uint32_t kFewLines = 4;
-
-bool Machine::land_lines(Inbox& in, Arrival& arrival, std::byte* gather, size_t bytes) noexcept {
+bool Machine::land_lines(Inbox& in, Arrival& arrival, size_t bytes) noexcept {
   if (bytes <= kLinePayload) {
     const Line* line = in.peek(call_.tag);
     if (line == nullptr) return false;
     arrival = {line->payload, bytes, Form::lines, 1};
     return true;
   }
+  constexpr uint32_t kFewLines = 4;
   const uint32_t lines = uint32_t((bytes + kLinePayload - 1) / kLinePayload);
+  std::byte* gather = &gather_[size_t(&arrival - arrivals_.data()) * kGatherBytes];
   // A few are awaited together: looking at a line takes it away from the sender that writes it. Many are
   // taken as they come (512 B between 2 ranks: 180 ns, 200 when awaited together).
   if (lines <= kFewLines && in.peek(call_.tag, lines - 1) == nullptr) return false;

@@ -147,7 +147,7 @@ class Machine {
   Turn run_fold(uint32_t w, uint32_t action) noexcept;
   bool land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
             size_t bytes) noexcept;
-  bool land_lines(transport::Inbox& in, Arrival& arrival, std::byte* gather, size_t bytes) noexcept;
+  bool land_lines(transport::Inbox& in, Arrival& arrival, size_t bytes) noexcept;
   bool land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
                        uint64_t cursor, size_t bytes) noexcept;
   bool pull(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival, uint64_t offset,

@@ -52,8 +52,7 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
     Arrival& arrival = arrivals[r.landed];
     if (source.peer == kLocal) {
       arrival = {bound(source.place.in()).data + offset_of(source.place, a, 0), bytes, Form::whole};
-    } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), arrival,
-                           &gather_[(a.first_source + r.landed) * kGatherBytes], bytes)) {
+    } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), arrival, bytes)) {
       return false;
     }
   }
