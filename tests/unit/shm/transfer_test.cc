@@ -14,16 +14,6 @@ using transport::test::run_threads;
 enum class Where { mapped, plain };
 enum class Ranks { threads, processes };
 
-class Transfers : public testing::TestWithParam<std::tuple<Ranks, Where>> {
- protected:
-  void run(const std::function<void(Exchange&)>& rank_main) {
-    if (std::get<0>(GetParam()) == Ranks::threads) return run_threads(2, rank_main);
-    for (int status : run_forked(2, rank_main)) EXPECT_EQ(status, 0);
-  }
-  bool mapped() const { return std::get<1>(GetParam()) == Where::mapped; }
-  bool threads() const { return std::get<0>(GetParam()) == Ranks::threads; }
-};
-
 // Memory of either kind, exposed; and the peer's, imported.
 struct Window {
   std::unique_ptr<SharedBlock> shared;
@@ -45,12 +35,26 @@ struct Window {
   }
 };
 
+class Transfers : public testing::TestWithParam<std::tuple<Ranks, Where>> {
+ protected:
+  // Two ranks, each with 1 MiB that the other may reach.
+  void run(Access access, const std::function<void(Rig&, Window&)>& body) {
+    const auto rank_main = [&](Exchange& exchange) {
+      Rig rig(exchange);
+      ASSERT_TRUE(rig);
+      Window window(rig, mapped(), size_t{1} << 20, access);
+      ASSERT_NE(window.remote, nullptr);
+      body(rig, window);
+    };
+    if (std::get<0>(GetParam()) == Ranks::threads) return run_threads(2, rank_main);
+    for (int status : run_forked(2, rank_main)) EXPECT_EQ(status, 0);
+  }
+  bool mapped() const { return std::get<1>(GetParam()) == Where::mapped; }
+  bool threads() const { return std::get<0>(GetParam()) == Ranks::threads; }
+};
+
 TEST_P(Transfers, PutsOfManySizesArriveBeforeTheirSignal) {
-  run([this](Exchange& exchange) {
-    Rig rig(exchange);
-    ASSERT_TRUE(rig);
-    Window window(rig, mapped(), size_t{1} << 20, Access::both);
-    ASSERT_NE(window.remote, nullptr);
+  run(Access::both, [this](Rig& rig, Window& window) {
     EXPECT_EQ(window.remote->mapped() != nullptr, mapped() || threads());
     Endpoint& peer = rig.to(1 - rig.rank());
     Bytes source(size_t{1} << 20);
@@ -71,11 +75,7 @@ TEST_P(Transfers, PutsOfManySizesArriveBeforeTheirSignal) {
 }
 
 TEST_P(Transfers, GetsReadWhatLiesThere) {
-  run([this](Exchange& exchange) {
-    Rig rig(exchange);
-    ASSERT_TRUE(rig);
-    Window window(rig, mapped(), size_t{1} << 20, Access::read);
-    ASSERT_NE(window.remote, nullptr);
+  run(Access::read, [this](Rig& rig, Window& window) {
     fill(window.data, size_t{1} << 20, uint32_t(rig.rank()));
     rig.barrier();
     Bytes got(size_t{1} << 20);
@@ -88,11 +88,7 @@ TEST_P(Transfers, GetsReadWhatLiesThere) {
 }
 
 TEST_P(Transfers, ActInPostOrderAndEveryDoneComesOnce) {
-  run([this](Exchange& exchange) {
-    Rig rig(exchange);
-    ASSERT_TRUE(rig);
-    Window window(rig, mapped(), size_t{1} << 20, Access::both);
-    ASSERT_NE(window.remote, nullptr);
+  run(Access::both, [this](Rig& rig, Window& window) {
     Endpoint& peer = rig.to(1 - rig.rank());
     Bytes large(300000, std::byte(1));
     std::vector<Done> dones;
@@ -131,11 +127,7 @@ TEST_P(Transfers, ActInPostOrderAndEveryDoneComesOnce) {
 }
 
 TEST_P(Transfers, ReadsSmallSourcesBeforeReturning) {
-  run([this](Exchange& exchange) {
-    Rig rig(exchange);
-    ASSERT_TRUE(rig);
-    Window window(rig, mapped(), size_t{1} << 20, Access::both);
-    ASSERT_NE(window.remote, nullptr);
+  run(Access::both, [this](Rig& rig, Window& window) {
     Endpoint& peer = rig.to(1 - rig.rank());
     Bytes large(700000, std::byte(1));
     uint64_t small = 4711;
