@@ -206,7 +206,7 @@ PLAIT_API plait_status plait_comm_levels(const plait_comm* comm, plait_level* le
 
 /* ---- memory -------------------------------------------------------------------------------------------------- */
 
-/* Memory for gradients: pooled shared memory that peers on the host reduce from where it lies, 3-4 times faster than
+/* Memory for gradients: pooled shared memory that peers on the host reduce from where it lies, up to 4 times faster than
  * plain memory. It belongs to the process, serves every communicator, and is exposed to each on first use. Aligned to
  * 4096 bytes; zeroed. bytes 0 is PLAIT_ERR_INVALID. PLAIT_ERR_MEMORY, PLAIT_ERR_SYSTEM. */
 PLAIT_API plait_status plait_mem_alloc(size_t bytes, void** memory);
