@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/ring.h"
 #include "transport/transport.h"
 
 namespace plait::transport::shm {
@@ -13,24 +14,6 @@ namespace plait::transport::shm {
 constexpr size_t kDepth = 64;
 constexpr size_t kInline = 64;
 constexpr size_t kPiece = size_t{256} << 10;
-
-template <class T, size_t N>
-class Ring {
- public:
-  bool empty() const noexcept { return count_ == 0; }
-  size_t size() const noexcept { return count_; }
-  T& front() noexcept { return items_[first_]; }
-  // The place of a new last item, to fill in. Not when full.
-  T& push() noexcept { return items_[(first_ + count_++) % N]; }
-  void pop() noexcept {
-    first_ = (first_ + 1) % N;
-    --count_;
-  }
-
- private:
-  std::array<T, N> items_{};
-  size_t first_ = 0, count_ = 0;
-};
 
 // A transfer that post() took and poll() moves.
 struct Op {
