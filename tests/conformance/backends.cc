@@ -4,6 +4,7 @@
 #include "transport/hooks/fault.h"
 #include "transport/hooks/trace.h"
 #include "transport/shm/shm.h"
+#include "transport/tcp/tcp.h"
 
 namespace plait::transport::conformance {
 namespace {
@@ -122,6 +123,23 @@ Result<std::unique_ptr<World>> shm_plain() {
   return world_of([](int) { return shm::make_domain(); });
 }
 
+// Over a loopback address.
+Backend tcp_backend(std::string name, std::string address) {
+  return {std::move(name), [address] {
+            return world_of([&](int rank) -> Result<std::unique_ptr<Domain>> {
+              auto ip = parse_ip(address);
+              if (!ip.ok()) return ip.status();
+              tcp::Options options;
+              options.addresses = {*ip};
+              options.label = "tcp:" + std::to_string(rank);
+              auto domain = tcp::make_domain(options);
+              if (!domain.ok() && ip->family == 6)  // the module is there, the address is not
+                return Status(Code::unsupported, std::string(domain.status().text()));
+              return domain;
+            });
+          }};
+}
+
 }  // namespace
 
 std::vector<Backend> backends() {
@@ -140,6 +158,8 @@ std::vector<Backend> backends() {
                    [](auto d) { return traced(faultless(std::move(d))); }),
       {"shm_mapped", shm_mapped},
       {"shm_plain", shm_plain},
+      tcp_backend("tcp", "127.0.0.1"),
+      tcp_backend("tcp6", "::1"),
   };
 }
 

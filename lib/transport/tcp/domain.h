@@ -1,0 +1,90 @@
+// The domain: its door, its endpoints, and what polling and sleeping mean.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/tcp/door.h"
+#include "transport/tcp/endpoint.h"
+#include "transport/tcp/tcp.h"
+
+namespace plait::transport::tcp {
+
+constexpr uint32_t kReadable = EPOLLIN | EPOLLRDHUP;
+
+class TcpDomain final : public Domain {
+ public:
+  static Result<std::unique_ptr<Domain>> make(const Options& options);
+  explicit TcpDomain(const Options& options);
+  ~TcpDomain() override;
+
+  std::string_view name() const noexcept override { return options_.label; }
+  const Capabilities& capabilities() const noexcept override;
+  ByteView identity() const noexcept override { return bytes_of(identity_); }
+  bool reaches(ByteView peer_identity) const noexcept override;
+  Result<std::unique_ptr<Region>> expose(const Memory& memory, Access access) override;
+  Result<std::unique_ptr<Endpoint>> open(uint16_t counters, uint64_t cookie) override;
+  size_t poll(std::span<Done> done) noexcept override;
+  bool arm() noexcept override;
+  int wait_fd() const noexcept override { return poller_.fd(); }
+
+  // What endpoints call.
+  bool is_this_process() const noexcept;
+  Poller& poller() noexcept { return poller_; }
+  RegionTable& regions() noexcept { return *regions_; }
+  std::span<std::byte> scratch() noexcept { return std::span(scratch_.get(), kScratch); }
+  const std::string& host() const noexcept { return host_; }
+  int64_t user_timeout_ms() const noexcept { return options_.user_timeout_ms; }
+  // Best first: in a network of ours, and else in the order of the peer's ticket.
+  std::vector<Route> routes_to(const Ticket& peer) const;
+  void wants_to_send(Connection& connection) noexcept;
+  void stirred(Connection& connection) noexcept;
+  void has_work(TcpEndpoint& endpoint) noexcept;
+  void changed(TcpEndpoint& endpoint, State from, State to) noexcept;
+  void forget(TcpEndpoint& endpoint) noexcept;
+
+ private:
+  static constexpr size_t kHot = 4;
+
+  Status start();
+  void look() noexcept;  // asks the kernel what is new
+  void dispatch(const Poller::Event& event) noexcept;
+  void meet(uint64_t guest) noexcept;
+  void tick() noexcept;
+  int64_t due_ns() const noexcept;
+  void receive(size_t& budget) noexcept;
+  void send(size_t& budget) noexcept;
+  size_t work(std::span<Done> done, size_t& budget) noexcept;
+  void await_room(Connection& connection, bool on) noexcept;
+  void set_timer(int64_t at_ns) noexcept;
+
+  const Options options_;
+  const std::string host_;
+  const uint64_t nonce_;
+  const int pid_;
+  Identity identity_;
+  std::shared_ptr<RegionTable> regions_ = std::make_shared<RegionTable>();
+  std::unique_ptr<std::byte[]> scratch_;
+  Poller poller_;
+  Door door_{poller_, options_.label};
+  std::vector<uint8_t> prefixes_;  // of door_.addresses()
+  Fd timer_;
+
+  std::unordered_map<uint64_t, TcpEndpoint*> endpoints_;  // by id
+  std::unordered_map<uint64_t, TcpEndpoint*> by_nonce_;
+  uint64_t last_id_ = 0;
+
+  std::vector<TcpEndpoint*> connecting_;
+  std::vector<TcpEndpoint*> busy_;       // with Dones, or an end that comes
+  std::vector<Connection*> sending_;     // with something to send
+  std::array<Connection*, kHot> hot_{};  // received from without asking epoll
+  std::vector<Done> orphans_;            // of endpoints that are gone
+  size_t first_ = 0;                     // of the sending, whose turn it is
+  uint32_t polls_ = 0;
+  bool armed_ = false, timed_ = false;
+};
+
+}  // namespace plait::transport::tcp

@@ -1,0 +1,163 @@
+#include "transport/tcp/endpoint.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "transport/tcp/domain.h"
+#include "transport/tcp/socket.h"
+
+namespace plait::transport::tcp {
+
+TcpEndpoint::TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, uint64_t cookie)
+    : domain_(&domain),
+      id_(id),
+      cookie_(cookie),
+      counter_words_(std::make_unique<std::atomic<uint64_t>[]>(kCounters)) {
+  counters_ = counter_words_.get();
+  parties_.mine = ticket;
+  parties_.host = domain.host();
+  parties_.poller = &domain.poller();
+  parties_.watch_id = id * kLanes;
+}
+
+TcpEndpoint::~TcpEndpoint() {
+  close();
+  if (domain_ != nullptr) domain_->forget(*this);
+}
+
+RegionTable& TcpEndpoint::regions() noexcept { return domain_->regions(); }
+std::span<std::byte> TcpEndpoint::scratch() noexcept { return domain_->scratch(); }
+void TcpEndpoint::wants_to_send(Connection& connection) noexcept { domain_->wants_to_send(connection); }
+void TcpEndpoint::stirred(Connection& connection) noexcept { domain_->stirred(connection); }
+
+Result<std::unique_ptr<RemoteRegion>> TcpEndpoint::import(ByteView key) {
+  if (state_ == State::opened || state_ == State::closed)
+    return Status(Code::state, "tcp: a key can be imported after connect(), and not after close()");
+  return PeerRegion::make(this, parties_.theirs.domain, key);
+}
+
+std::string TcpEndpoint::peer_name() const {
+  std::string name = "peer " + to_string(parties_.theirs.addresses[0]);
+  for (const Link& link : links_) {
+    if (link.hello().pid != 0) return name + " (" + sender_of(link.hello()) + ")";
+  }
+  return name;
+}
+
+void TcpEndpoint::finished(Op& op, Code code) noexcept {
+  if (op.when != When::never) {
+    dones_.push() = Done{op.cookie, code};
+    domain_->has_work(*this);
+  }
+  ops_.give(op);
+}
+
+void TcpEndpoint::refuse(Refusal refusal) noexcept {
+  Header last;
+  last.kind = uint8_t(FrameKind::error);
+  last.value = uint64_t(refusal);
+  for (Connection& lane : lanes_) lane.last_word(last);
+  fail(Code::auth, peer_name() + " sent " + describe(refusal));
+}
+
+void TcpEndpoint::refused(Refusal refusal) noexcept {
+  fail(Code::invalid, peer_name() + " refused " + describe(refusal));
+}
+
+// All that had come before is still received: the ends of the connections may be seen in any order.
+void TcpEndpoint::end(Code code, std::string why) noexcept {
+  ending_ = true;
+  end_code_ = code;
+  end_text_ = peer_name() + std::move(why);
+  domain_->has_work(*this);
+}
+
+void TcpEndpoint::goodbye() noexcept { end(Code::peer, " closed this endpoint"); }
+
+void TcpEndpoint::ended(const Connection& /*connection*/, int error) noexcept {
+  if (ending_) return;
+  if (error == 0 || error == ECONNRESET || error == EPIPE)
+    return end(Code::peer, " closed its connection: it exited or was killed");
+  end(Code::peer,
+      " did not answer (" + std::string(std::strerror(error)) + "): its host is down, or the link is cut");
+}
+
+void TcpEndpoint::progress(size_t& budget) noexcept {
+  if (!ending_ || state_ != State::ready) return;
+  bool more = false;
+  for (Connection& lane : lanes_) {
+    while (budget != 0 && lane.receive(budget)) {
+    }
+    more |= budget == 0;
+  }
+  if (!more && state_ == State::ready) fail(end_code_, std::move(end_text_));
+}
+
+void TcpEndpoint::fail(Code code, std::string text) noexcept {
+  if (state_ == State::failed || state_ == State::closed) return;
+  log::info("{}: endpoint failed: {}", domain_->name(), text);
+  error_ = std::move(text);
+  domain_->changed(*this, state_, State::failed);
+  state_ = State::failed;
+  for (size_t i = 0; i < lanes_.size(); ++i) leaving_[i] = lanes_[i].stop();
+  leaving_[size_t(Lane::pulse)] = std::move(pulse_);
+  for (Fd& socket : leaving_) {
+    if (!socket) continue;
+    domain_->poller().remove(socket.get());  // a dead peer's would keep wait_fd() readable
+    shutdown(socket.get(), SHUT_WR);
+  }
+  for (Link& link : links_) link.drop(parties_);
+  drop_ops(code);
+  if (!own_done_) dones_.push() = Done{cookie_, code};
+  own_done_ = true;
+  domain_->has_work(*this);
+}
+
+void TcpEndpoint::drop_ops(Code code) noexcept {
+  ops_.for_each([&](Op& op) { finished(op, code); });
+}
+
+void TcpEndpoint::close() noexcept {
+  if (state_ == State::closed || domain_ == nullptr || !domain_->is_this_process()) return;
+  if (state_ == State::ready) {
+    Header last;
+    last.kind = uint8_t(FrameKind::goodbye);
+    for (Connection& lane : lanes_) lane.last_word(last);
+  }
+  domain_->changed(*this, state_, State::closed);
+  state_ = State::closed;
+  hang_up();
+  drop_ops(Code::aborted);
+}
+
+void TcpEndpoint::hang_up() noexcept {
+  for (Connection& lane : lanes_) {
+    if (lane.up()) domain_->poller().remove(lane.fd());
+    lane.stop();
+  }
+  if (pulse_) domain_->poller().remove(pulse_.get());
+  pulse_.reset();
+  for (Link& link : links_) link.drop(parties_);
+  for (Fd& socket : leaving_) socket.reset();
+}
+
+size_t TcpEndpoint::harvest(std::span<Done> done) noexcept {
+  size_t count = 0;
+  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front();
+  return count;
+}
+
+// The own one is the last.
+void TcpEndpoint::leave_dones(std::vector<Done>& to) noexcept {
+  for (; dones_.size() > (own_done_ ? 1U : 0U); dones_.pop()) to.push_back(dones_.front());
+}
+
+void TcpEndpoint::orphan() noexcept {
+  close();
+  domain_ = nullptr;
+}
+
+}  // namespace plait::transport::tcp

@@ -1,0 +1,107 @@
+// One rail to one peer: three connections of its own. endpoint.cc: its life; handshake.cc: connecting;
+// post.cc: taking transfers; connection.h: moving them.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/tcp/connection.h"
+#include "transport/tcp/link.h"
+
+namespace plait::transport::tcp {
+
+class TcpDomain;
+
+class TcpEndpoint final : public Endpoint {
+ public:
+  TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, uint64_t cookie);
+  ~TcpEndpoint() override;
+
+  ByteView ticket() const noexcept override { return bytes_of(parties_.mine); }
+  Status connect(ByteView peer_ticket) noexcept override;
+  State state() const noexcept override { return state_; }
+  std::string_view error() const noexcept override { return error_; }
+  Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
+  size_t post(std::span<const Transfer> transfers) noexcept override;
+  void close() noexcept override;
+
+  // What the domain calls.
+  uint64_t id() const noexcept { return id_; }
+  uint64_t nonce() const noexcept { return parties_.mine.endpoint; }
+  bool over() const noexcept { return state_ == State::closed || state_ == State::failed; }
+  // A connection that the peer dialed, maybe before connect(). False: it is none of ours.
+  bool greeted(Fd& socket, const Hello& hello) noexcept;
+  void ready(Lane lane, uint32_t events) noexcept;  // a descriptor is
+  void tick(int64_t now) noexcept;
+  int64_t due_ns() const noexcept;  // when tick() is
+  void progress(size_t& budget) noexcept;
+  size_t harvest(std::span<Done> done) noexcept;
+  bool busy() const noexcept { return !dones_.empty() || (ending_ && state_ == State::ready); }
+  // The domain goes: no call of it may follow.
+  void orphan() noexcept;
+  // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
+  void leave_dones(std::vector<Done>& to) noexcept;
+  Connection& lane(size_t i) noexcept { return lanes_[i]; }
+  bool listed = false;  // among the domain's busy ones
+
+  // What its connections call.
+  RegionTable& regions() noexcept;
+  std::span<std::byte> scratch() noexcept;
+  uint32_t counter_count() const noexcept { return parties_.mine.counters; }
+  void signal(uint16_t counter, uint16_t add) noexcept {
+    counters_[counter].fetch_add(add, std::memory_order_release);
+  }
+  bool owes_ack() const noexcept { return lanes_[0].owes_ack() || lanes_[1].owes_ack(); }
+  void owe_ack() noexcept { wants_to_send(lanes_[0]); }
+  bool stage_acks() noexcept { return lanes_[0].stage_ack(lanes_[0]) || lanes_[0].stage_ack(lanes_[1]); }
+  bool acknowledged(Lane lane, uint64_t count) noexcept { return lanes_[size_t(lane)].acknowledged(count); }
+  void wants_to_send(Connection& connection) noexcept;
+  void stirred(Connection& connection) noexcept;  // it should be received from soon
+  void finished(Op& op, Code code) noexcept;
+  void refuse(Refusal refusal) noexcept;   // what the peer did; the peer is told
+  void refused(Refusal refusal) noexcept;  // what this endpoint did, says the peer
+  void goodbye() noexcept;
+  void ended(const Connection& connection, int error) noexcept;
+
+ private:
+  // handshake.cc
+  Status begin(const Ticket& peer_ticket);
+  bool dials(size_t lane) const noexcept { return dials_ == (Lane(lane) != Lane::pulse); }
+  void move_on(const Status& status) noexcept;
+  Status become_ready();
+  void pulse_ready() noexcept;
+
+  // post.cc
+  const char* refusal(const Transfer& transfer) const noexcept;
+  const char* remote_refusal(const Transfer& transfer) const noexcept;
+  void take(const Transfer& transfer) noexcept;
+  void done(const Transfer& transfer) noexcept;
+
+  std::string peer_name() const;
+  void end(Code code, std::string why) noexcept;
+  void fail(Code code, std::string text) noexcept;
+  void drop_ops(Code code) noexcept;
+  void hang_up() noexcept;
+
+  TcpDomain* domain_;
+  const uint64_t id_, cookie_;
+  State state_ = State::opened;
+  bool dials_ = false, own_done_ = false;
+  bool ending_ = false;  // the peer has gone; what it sent before is still taken
+  Code end_code_ = Code::ok;
+  std::string error_, end_text_;
+
+  Parties parties_;
+  std::array<Link, kLanes> links_{Link(Lane::mailbox), Link(Lane::bulk), Link(Lane::pulse)};
+  std::array<Connection, 2> lanes_{Connection(*this, Lane::mailbox), Connection(*this, Lane::bulk)};
+  Fd pulse_;
+  std::array<Fd, kLanes> leaving_;  // of a failed endpoint, so that its last words reach the peer
+
+  std::unique_ptr<std::atomic<uint64_t>[]> counter_words_;
+  OpPool ops_;
+  Ring<Done, kDepth + 1> dones_;  // one more for the endpoint's own
+};
+
+}  // namespace plait::transport::tcp

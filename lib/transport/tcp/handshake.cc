@@ -1,0 +1,122 @@
+// How an endpoint meets its peer: the one with the smaller ticket dials mailbox and bulk, the other one the
+// pulse, at once: so that each side, waiting for the other, holds a connection that ends when the other does.
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.h"
+#include "transport/tcp/domain.h"
+#include "transport/tcp/endpoint.h"
+#include "transport/tcp/socket.h"
+
+namespace plait::transport::tcp {
+
+Status TcpEndpoint::connect(ByteView view) noexcept {
+  if (state_ != State::opened)
+    return Status(Code::state, "tcp: connect() of an endpoint that was connected before, or closed");
+  auto ticket = parse_ticket(view);
+  if (!ticket.ok()) return ticket.status();
+  if (ticket->endpoint == nonce())
+    return Status(Code::invalid, "tcp: an endpoint's own ticket; to connect to oneself takes two endpoints");
+  Status begun = begin(*ticket);
+  if (!begun.ok()) fail(begun.code(), std::string(begun.text()));
+  return begun;
+}
+
+Status TcpEndpoint::begin(const Ticket& peer_ticket) {
+  domain_->changed(*this, state_, State::connecting);
+  state_ = State::connecting;
+  parties_.theirs = peer_ticket;
+  parties_.routes = domain_->routes_to(peer_ticket);
+  if (parties_.routes.empty())
+    return Status(Code::unsupported, peer_name() + " has no address of a family that " +
+                                         std::string(domain_->name()) + " has too");
+  dials_ = std::memcmp(&parties_.mine, &parties_.theirs, sizeof(Ticket)) < 0;
+  for (size_t i = 0; i < kLanes; ++i) {
+    Link& link = links_[i];
+    if (link.phase() == Link::Phase::held && (dials(i) || link.hello().from != peer_ticket.endpoint))
+      link.drop(parties_);
+    if (dials(i)) {
+      PLAIT_TRY(link.dial(parties_));
+    } else if (link.phase() == Link::Phase::held) {
+      link.answer(parties_);
+    }
+  }
+  move_on({});
+  return {};
+}
+
+bool TcpEndpoint::greeted(Fd& socket, const Hello& hello) noexcept {
+  const size_t lane = hello.lane;
+  if (hello.kind != uint8_t(HelloKind::hello) || !same_token(hello.token, parties_.mine.tokens[lane]))
+    return false;
+  if (state_ != State::opened && state_ != State::connecting) return false;
+  const bool known = state_ == State::connecting;
+  if (known && (dials(lane) || hello.from != parties_.theirs.endpoint)) return false;
+  if (!links_[lane].hold(socket, hello, parties_)) return false;
+  if (!known) return true;
+  links_[lane].answer(parties_);
+  move_on({});
+  return true;
+}
+
+void TcpEndpoint::ready(Lane lane, uint32_t events) noexcept {
+  if (state_ == State::opened || state_ == State::connecting) {
+    move_on(links_[size_t(lane)].ready(parties_, events));
+  } else if (state_ == State::ready && lane == Lane::pulse) {
+    pulse_ready();
+  } else if (state_ == State::ready) {
+    if ((events & ~uint32_t(EPOLLOUT)) != 0) stirred(lanes_[size_t(lane)]);
+  }
+}
+
+void TcpEndpoint::tick(int64_t now) noexcept {
+  for (Link& link : links_) {
+    if (state_ == State::connecting) move_on(link.tick(parties_, now));
+  }
+}
+
+int64_t TcpEndpoint::due_ns() const noexcept {
+  int64_t due = INT64_MAX;
+  for (const Link& link : links_) due = std::min(due, link.due_ns());
+  return state_ == State::connecting ? due : INT64_MAX;
+}
+
+void TcpEndpoint::move_on(const Status& status) noexcept {
+  Status so_far = status;
+  if (so_far.ok() && state_ == State::connecting &&
+      std::ranges::all_of(links_, [](auto& link) { return link.up(); }))
+    so_far = become_ready();
+  if (!so_far.ok()) fail(so_far.code(), std::string(so_far.text()));
+}
+
+Status TcpEndpoint::become_ready() {
+  for (Connection& lane : lanes_) {
+    lane.start(links_[size_t(lane.lane())].take());
+    if (!domain_->poller().change(lane.fd(), Watch::lane, parties_.watch_id + size_t(lane.lane()), kReadable))
+      return Status::system(errno, "tcp: watching a connection");
+  }
+  pulse_ = links_[size_t(Lane::pulse)].take();
+  set_pulse(pulse_.get(), domain_->user_timeout_ms());
+  if (!domain_->poller().change(pulse_.get(), Watch::lane, parties_.watch_id + size_t(Lane::pulse),
+                                kReadable))
+    return Status::system(errno, "tcp: watching a connection");
+  domain_->changed(*this, state_, State::ready);
+  state_ = State::ready;
+  log::info("{}: connected to {}", domain_->name(), peer_name());
+  return {};
+}
+
+void TcpEndpoint::pulse_ready() noexcept {
+  std::byte byte{};
+  iovec part{&byte, 1};
+  const ssize_t got = receive_some(pulse_.get(), std::span(&part, 1));
+  if (got > 0) return refuse(Refusal::nonsense);
+  if (got < 0 && would_block(errno)) return;
+  ended(lanes_[0], got == 0 ? 0 : errno);
+}
+
+}  // namespace plait::transport::tcp

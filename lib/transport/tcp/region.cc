@@ -1,0 +1,93 @@
+#include "transport/tcp/region.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace plait::transport::tcp {
+
+namespace {
+
+Status check_memory(const Memory& memory, Access access) {
+  if (memory.kind != MemoryKind::host)
+    return Status(Code::unsupported, "tcp: device memory cannot be exposed");
+  if (memory.base == nullptr || memory.bytes == 0) return Status(Code::invalid, "tcp: no memory to expose");
+  if (reinterpret_cast<uintptr_t>(memory.base) + memory.bytes < memory.bytes)
+    return Status(Code::invalid, "tcp: memory to expose ends beyond the address space");
+  if (access > Access::both) return Status(Code::invalid, "tcp: no such access");
+  return {};
+}
+
+}  // namespace
+
+Result<uint32_t> RegionTable::add(const Memory& memory, Access access, uint64_t nonce) {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    if (owned_.size() == kChunks)
+      return Status(Code::memory,
+                    "tcp: more than " + std::to_string(kChunk * kChunks) + " regions of one domain");
+    const size_t chunk = owned_.size();
+    owned_.push_back(std::make_unique<Slot[]>(kChunk));
+    free_.reserve(owned_.size() * kChunk);  // remove() allocates nothing
+    for (size_t i = kChunk; i-- > 0;) free_.push_back(uint32_t(chunk * kChunk + i));
+    chunks_[chunk].store(owned_.back().get(), std::memory_order_release);
+  }
+  const uint32_t at = free_.back();
+  free_.pop_back();
+  Slot& slot = owned_[at / kChunk][at % kChunk];
+  slot.base.store(static_cast<std::byte*>(memory.base), std::memory_order_relaxed);
+  slot.bytes.store(memory.bytes, std::memory_order_relaxed);
+  slot.access.store(uint8_t(access), std::memory_order_relaxed);
+  slot.nonce.store(nonce, std::memory_order_seq_cst);
+  return at;
+}
+
+// pin() counts first and then looks at the nonce; here the nonce goes first and then the count is looked at.
+void RegionTable::remove(uint32_t at) noexcept {
+  Slot& slot = chunks_[at / kChunk].load(std::memory_order_acquire)[at % kChunk];
+  slot.nonce.store(0, std::memory_order_seq_cst);
+  while (slot.pins.load(std::memory_order_seq_cst) != 0) sched_yield();
+  std::lock_guard lock(mutex_);
+  free_.push_back(at);
+}
+
+RegionTable::Pin RegionTable::pin(uint32_t at, uint64_t nonce) noexcept {
+  if (at >= kChunk * kChunks || nonce == 0) return {};
+  Slot* chunk = chunks_[at / kChunk].load(std::memory_order_acquire);
+  if (chunk == nullptr) return {};
+  Slot& slot = chunk[at % kChunk];
+  slot.pins.fetch_add(1, std::memory_order_seq_cst);
+  Pin pin(&slot);
+  return slot.nonce.load(std::memory_order_seq_cst) == nonce ? std::move(pin) : Pin();
+}
+
+Result<std::unique_ptr<Region>> LocalRegion::make(std::shared_ptr<RegionTable> table, uint64_t domain,
+                                                  const Memory& memory, Access access) {
+  PLAIT_TRY(check_memory(memory, access));
+  Key key;
+  key.access = uint8_t(access);
+  key.owner = domain;
+  key.nonce = random_word();
+  key.bytes = memory.bytes;
+  auto slot = table->add(memory, access, key.nonce);
+  if (!slot.ok()) return slot.status();
+  key.slot = *slot;
+  key.sum = sum_of(key);
+  return std::unique_ptr<Region>(std::make_unique<LocalRegion>(std::move(table), memory, key));
+}
+
+LocalRegion::LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory, const Key& key) noexcept
+    : Region(memory), table_(std::move(table)), key_(key), pid_(getpid()) {}
+
+// In a forked child a pin may stand for ever: the thread that took it is not there.
+LocalRegion::~LocalRegion() {
+  if (getpid() == pid_) table_->remove(key_.slot);
+}
+
+Result<std::unique_ptr<RemoteRegion>> PeerRegion::make(const void* endpoint, uint64_t owner, ByteView view) {
+  auto key = parse_key(view);
+  if (!key.ok()) return key.status();
+  if (key->owner != owner) return Status(Code::auth, "the key is not of this peer's region");
+  return std::unique_ptr<RemoteRegion>(std::make_unique<PeerRegion>(endpoint, *key));
+}
+
+}  // namespace plait::transport::tcp

@@ -1,0 +1,219 @@
+// Frames out. The kernel gets headers and payloads of many transfers with one call, payloads from where they
+// lie.
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "transport/tcp/connection.h"
+#include "transport/tcp/endpoint.h"
+#include "transport/tcp/socket.h"
+
+namespace plait::transport::tcp {
+
+namespace {
+
+constexpr size_t kParts = 64;  // of one call
+constexpr size_t kPins = 8;    // regions in one call
+
+Header header_of(FrameKind kind, const Place& place) noexcept {
+  Header h;
+  h.kind = uint8_t(kind);
+  h.slot = place.slot;
+  h.nonce = place.nonce;
+  h.offset = place.offset;
+  return h;
+}
+
+// Of the last frame of a put.
+void set_signal(Header& h, const Signal& signal, When when) noexcept {
+  h.flags = uint8_t(kLast | (when == When::delivered ? kAsked : 0));
+  h.counter = signal.add == 0 ? uint16_t(0) : signal.counter;
+  h.add = signal.add;
+}
+
+}  // namespace
+
+bool Connection::pending() const noexcept {
+  if (!frames_.empty() || !waiting_.empty() || !served_.empty()) return true;
+  return lane_ == Lane::mailbox && endpoint_.owes_ack();
+}
+
+// Appends a frame that is a header so far.
+void Connection::stage(const Header& header) noexcept {
+  OutFrame& frame = frames_.push();
+  std::memcpy(frame.head.data(), &header, sizeof header);
+  frame.head_bytes = sizeof header;
+  frame.payload_bytes = 0;
+  frame.payload = nullptr;
+  frame.op = nullptr;
+  frame.asked = (header.flags & kAsked) != 0;
+  staged_bytes_ += sizeof header;
+}
+
+void Connection::send_small(const Transfer& transfer, const Place& place, Op* op) noexcept {
+  Header h = header_of(FrameKind::put, place);
+  set_signal(h, transfer.signal, transfer.when);
+  h.length = uint32_t(transfer.remote.bytes);
+  stage(h);
+  OutFrame& frame = frames_[frames_.size() - 1];
+  frame.op = op;
+  if (h.length != 0) std::memcpy(frame.head.data() + sizeof h, transfer.local.data, h.length);
+  frame.head_bytes += h.length;
+  staged_bytes_ += h.length;
+  if (op != nullptr) unacked_.push() = op;
+}
+
+bool Connection::stage_next() noexcept {
+  if (lane_ == Lane::mailbox && endpoint_.stage_acks()) return true;
+  const bool answer = !served_.empty() && (waiting_.empty() || !answered_last_);
+  answered_last_ = answer;
+  if (answer) {
+    stage_answer();
+  } else if (!waiting_.empty()) {
+    stage_op();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Tells on the mailbox what landed here.
+bool Connection::stage_ack(Connection& about) noexcept {
+  if (!about.owes_ack() || frames_.full()) return false;
+  Header h = header_of(FrameKind::ack, {});
+  h.value = uint64_t(about.lane_) << kLaneShift | about.landed_;
+  about.told_ = about.landed_;
+  stage(h);
+  return true;
+}
+
+void Connection::stage_op() noexcept {
+  Op& op = *waiting_.front();
+  Header h = header_of(op.verb == Verb::get ? FrameKind::get : FrameKind::put, op.place);
+  if (op.verb == Verb::get) {
+    h.value = op.bytes;
+    stage(h);
+    gets_.push() = &op;
+  } else {
+    h.offset += op.moved;
+    h.length = uint32_t(std::min(op.bytes - op.moved, kPiece));
+    const std::byte* from = op.local + op.moved;
+    op.moved += h.length;
+    if (op.moved == op.bytes) set_signal(h, op.signal, op.when);
+    stage(h);
+    OutFrame& frame = frames_[frames_.size() - 1];
+    staged_bytes_ += h.length;
+    if (op.bytes <= kInline) {
+      std::memcpy(frame.head.data() + sizeof h, op.small.data(), h.length);
+      frame.head_bytes += h.length;
+    } else {
+      frame.payload = from;
+      frame.payload_bytes = h.length;
+    }
+    if (op.moved != op.bytes) return;
+    if (op.when == When::delivered) unacked_.push() = &op;
+  }
+  waiting_.pop();
+  frames_[frames_.size() - 1].op = &op;
+}
+
+void Connection::stage_answer() noexcept {
+  Served& get = served_.front();
+  Header h = header_of(FrameKind::data, {});
+  h.length = uint32_t(std::min<uint64_t>(get.left, kPiece));
+  h.flags = h.length == get.left ? kLast : 0;
+  stage(h);
+  OutFrame& frame = frames_[frames_.size() - 1];
+  frame.place = get.place;
+  frame.payload_bytes = h.length;
+  staged_bytes_ += h.length;
+  get.place.offset += h.length;
+  get.left -= h.length;
+  if (get.left == 0) served_.pop();
+}
+
+// Lists what to send, up to `most` bytes of it; own regions are pinned by `pins`. Zero parts when one of them
+// is gone.
+size_t Connection::gather(std::span<iovec> parts, std::span<RegionTable::Pin> pins, size_t most,
+                          size_t& bytes) noexcept {
+  size_t count = 0, pinned = 0, skip = front_sent_;
+  auto add = [&](const std::byte* from, size_t n) {
+    n = std::min(n, most - bytes);
+    if (n == 0) return;
+    parts[count++] = {const_cast<std::byte*>(from), n};
+    bytes += n;
+  };
+  for (size_t i = 0; i < frames_.size() && bytes < most && count + 2 <= parts.size(); ++i, skip = 0) {
+    OutFrame& frame = frames_[i];
+    const bool own = frame.payload_bytes != 0 && frame.payload == nullptr;
+    if (own && pinned == pins.size()) break;
+    if (skip < frame.head_bytes) add(frame.head.data() + skip, frame.head_bytes - skip);
+    if (frame.payload_bytes == 0) continue;
+    const size_t from = skip > frame.head_bytes ? skip - frame.head_bytes : 0;
+    const std::byte* payload = frame.payload;
+    if (own) {
+      auto& pin = pins[pinned++] = endpoint_.regions().pin(frame.place.slot, frame.place.nonce);
+      if (!pin) return 0;
+      payload = pin.base() + frame.place.offset;
+    }
+    add(payload + from, frame.payload_bytes - from);
+  }
+  return count;
+}
+
+void Connection::flush(size_t& budget, int calls) noexcept {
+  for (; calls > 0 && budget != 0 && up() && broken_ == 0; --calls) {
+    while (!frames_.full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
+    }
+    if (frames_.empty()) return;
+    std::array<iovec, kParts> parts;
+    std::array<RegionTable::Pin, kPins> pins;
+    size_t bytes = 0;
+    const size_t count = gather(parts, pins, std::min(budget, kPacket), bytes);
+    if (count == 0) return endpoint_.refuse(Refusal::region);
+    const ssize_t took = send_some(socket_.get(), std::span(parts).first(count));
+    if (took < 0) {
+      if (would_block(errno)) return;
+      broken_ = errno;  // what the peer said before may still be there to read, and tells more
+      return endpoint_.stirred(*this);
+    }
+    budget -= size_t(took);
+    advance(size_t(took));
+    if (size_t(took) != bytes) return;
+  }
+}
+
+void Connection::advance(size_t bytes) noexcept {
+  front_sent_ += bytes;
+  while (!frames_.empty() && front_sent_ >= frames_.front().bytes()) {
+    const OutFrame& frame = frames_.front();
+    front_sent_ -= frame.bytes();
+    staged_bytes_ -= frame.bytes();
+    sent(frame);
+    frames_.pop();
+  }
+}
+
+void Connection::sent(const OutFrame& frame) noexcept {
+  if (frame.asked) ++asked_;
+  if (frame.op == nullptr) return;
+  frame.op->sent = true;
+  if (frame.op->verb == Verb::put && frame.op->when != When::delivered)
+    endpoint_.finished(*frame.op, Code::ok);
+}
+
+bool Connection::acknowledged(uint64_t count) noexcept {
+  if (count > asked_ || count < acked_) return false;
+  for (; acked_ != count; ++acked_, unacked_.pop()) endpoint_.finished(*unacked_.front(), Code::ok);
+  return true;
+}
+
+void Connection::last_word(const Header& header) noexcept {
+  if (!up() || broken_ != 0 || front_sent_ != 0) return;
+  iovec part{const_cast<Header*>(&header), sizeof header};
+  (void)send_some(socket_.get(), std::span(&part, 1));
+}
+
+}  // namespace plait::transport::tcp

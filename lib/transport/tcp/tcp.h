@@ -1,0 +1,38 @@
+// The domain "tcp": non-blocking sockets that poll() reads and writes, between any two processes that IP
+// connects.
+//
+// An endpoint has three connections. Transfers whose counter is even travel on the first, those whose counter
+// is odd on the second, each in post order: so keep what is small and urgent on even counters and bulk on odd
+// ones, or 8 bytes wait for the 64 MiB before them. The third carries nothing: the kernel's keepalive on it
+// tells of a host that died or a link that was cut, though the others be full and their reader busy for
+// minutes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/status.h"
+#include "transport/transport.h"
+
+namespace plait::transport::tcp {
+
+struct Options {
+  // Of this host: what to listen on, to connect from and to tell peers, best first. At least one, and of more
+  // than kAddresses the first; their ports are ignored.
+  std::vector<Address> addresses;
+  // Listen on a port of this range; 0: on any.
+  uint16_t port_min = 0, port_max = 0;
+  std::string label = "tcp";       // name(), e.g. "tcp:eth0"
+  int64_t user_timeout_ms = 3000;  // a host that is silent for so long is dead
+};
+
+constexpr size_t kAddresses = 4;
+
+// Code::invalid when the options make no sense. Code::system, with the address or the port range, when the
+// kernel gives no socket; Code::unsupported when it does not know the family of an address.
+Result<std::unique_ptr<Domain>> make_domain(const Options& options);
+
+}  // namespace plait::transport::tcp
