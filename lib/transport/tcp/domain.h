@@ -47,7 +47,7 @@ class TcpDomain final : public Domain {
   void forget(TcpEndpoint& endpoint) noexcept;
 
  private:
-  static constexpr size_t kHot = 4;
+  static constexpr size_t kHot = 4, kTold = 32;
 
   Status start();
   void look() noexcept;  // asks the kernel what is new
@@ -57,6 +57,7 @@ class TcpDomain final : public Domain {
   int64_t due_ns() const noexcept;
   void receive(size_t& budget) noexcept;
   void send(size_t& budget) noexcept;
+  size_t hot_count() const noexcept;
   size_t work(std::span<Done> done, size_t& budget) noexcept;
   void await_room(Connection& connection, bool on) noexcept;
   void set_timer(int64_t at_ns) noexcept;
@@ -78,11 +79,13 @@ class TcpDomain final : public Domain {
   uint64_t last_id_ = 0;
 
   std::vector<TcpEndpoint*> connecting_;
-  std::vector<TcpEndpoint*> busy_;       // with Dones, or an end that comes
-  std::vector<Connection*> sending_;     // with something to send
-  std::array<Connection*, kHot> hot_{};  // received from without asking epoll
-  std::vector<Done> orphans_;            // of endpoints that are gone
-  size_t first_ = 0;                     // of the sending, whose turn it is
+  std::vector<TcpEndpoint*> busy_;         // with Dones, or an end that comes
+  std::vector<Connection*> sending_;       // with something to send
+  std::array<Connection*, kHot> hot_{};    // received from without asking epoll
+  std::array<Connection*, kTold> told_{};  // by epoll, to have something
+  size_t told_count_ = 0;
+  std::vector<Done> orphans_;  // of endpoints that are gone
+  size_t first_ = 0;           // of the sending, whose turn it is
   uint32_t polls_ = 0;
   bool armed_ = false, timed_ = false;
 };

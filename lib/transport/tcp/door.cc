@@ -81,7 +81,8 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
   const ssize_t got = receive_some(guest.socket.get(), std::span(&part, 1));
   if (got < 0 && would_block(errno)) return nullptr;
   if (got <= 0) {
-    send_away(found, "it hung up without a word");
+    log::info("{}: {} connected, and hung up without a word", name_, to_string(guest.from));
+    leave(found);
     return nullptr;
   }
   guest.bytes += size_t(got);
@@ -100,6 +101,10 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
 
 void Door::send_away(std::map<uint64_t, Guest>::iterator guest, const char* why) noexcept {
   turned_away(guest->second.from, why);
+  leave(guest);
+}
+
+void Door::leave(std::map<uint64_t, Guest>::iterator guest) noexcept {
   poller_.remove(guest->second.socket.get());
   guests_.erase(guest);
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ class Door {
   uint64_t let_in(size_t listener) noexcept;
   void pause(int error) noexcept;
   void watch_listeners(bool on) noexcept;
+  void leave(std::map<uint64_t, Guest>::iterator guest) noexcept;
   void send_away(std::map<uint64_t, Guest>::iterator guest, const char* why) noexcept;
 
   Poller& poller_;

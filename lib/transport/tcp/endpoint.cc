@@ -77,7 +77,7 @@ void TcpEndpoint::end(Code code, std::string why) noexcept {
 
 void TcpEndpoint::goodbye() noexcept { end(Code::peer, " closed this endpoint"); }
 
-void TcpEndpoint::ended(const Connection& /*connection*/, int error) noexcept {
+void TcpEndpoint::ended(int error) noexcept {
   if (ending_) return;
   if (error == 0 || error == ECONNRESET || error == EPIPE)
     return end(Code::peer, " closed its connection: it exited or was killed");

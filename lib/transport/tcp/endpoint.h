@@ -63,7 +63,7 @@ class TcpEndpoint final : public Endpoint {
   void refuse(Refusal refusal) noexcept;   // what the peer did; the peer is told
   void refused(Refusal refusal) noexcept;  // what this endpoint did, says the peer
   void goodbye() noexcept;
-  void ended(const Connection& connection, int error) noexcept;
+  void ended(int error) noexcept;  // a connection
 
  private:
   // handshake.cc

@@ -116,7 +116,7 @@ void TcpEndpoint::pulse_ready() noexcept {
   const ssize_t got = receive_some(pulse_.get(), std::span(&part, 1));
   if (got > 0) return refuse(Refusal::nonsense);
   if (got < 0 && would_block(errno)) return;
-  ended(lanes_[0], got == 0 ? 0 : errno);
+  ended(got == 0 ? 0 : errno);
 }
 
 }  // namespace plait::transport::tcp

@@ -14,10 +14,12 @@ namespace {
 
 // A poll moves at most 256 KiB; receiving leaves some of that to sending.
 constexpr size_t kReceive = size_t{176} << 10;
-constexpr size_t kReceiveOne = size_t{128} << 10;
-constexpr int kCalls = 3;           // to the kernel, to send on one connection
-constexpr uint32_t kQuiet = 1024;   // receives in vain until a connection is no longer hot
-constexpr uint32_t kLookEvery = 8;  // polls, while there are hot ones
+constexpr size_t kReceiveOne = size_t{128} << 10;  // where but one has something
+constexpr size_t kReceiveLeast = size_t{16} << 10;
+constexpr int kCalls = 3;            // to the kernel, to send on one connection
+constexpr uint32_t kQuiet = 1024;    // receives in vain until a connection is no longer hot,
+constexpr uint32_t kReplaced = 64;   // or gives way to another
+constexpr uint32_t kLookEvery = 16;  // receives from hot ones
 
 }  // namespace
 
@@ -27,28 +29,39 @@ size_t TcpDomain::poll(std::span<Done> done) noexcept {
     if (timed_) set_timer(0);
   }
   size_t budget = kPiece;
-  const bool any_hot = std::ranges::any_of(hot_, [](Connection* c) { return c != nullptr; });
-  if (!any_hot || ++polls_ % kLookEvery == 0 || !connecting_.empty()) look();
+  const auto hot = uint32_t(hot_count());
+  if (hot == 0 || (polls_ += hot) >= kLookEvery || !connecting_.empty()) {
+    polls_ = 0;
+    look();
+  }
   receive(budget);
   if (!sending_.empty()) send(budget);
   return busy_.empty() && orphans_.empty() ? 0 : work(done, budget);
 }
 
+// All that may have something get an equal share, so that none waits for the others to fall silent.
 void TcpDomain::receive(size_t& budget) noexcept {
   const size_t rest = budget - kReceive;
+  const size_t share = std::max(kReceive / (kHot + told_count_), kReceiveLeast);
   budget = kReceive;
+  const auto take = [&](Connection& connection) {
+    const size_t most = std::min(budget, hot_count() + told_count_ == 1 ? kReceiveOne : share);
+    size_t left = most;
+    const bool got = connection.receive(left);
+    budget -= most - left;
+    return got;
+  };
   for (Connection*& hot : hot_) {
     if (hot == nullptr) continue;
-    size_t one = std::min(budget, kReceiveOne);
-    const size_t before = one;
-    if (hot->receive(one)) {
+    if (take(*hot)) {
       hot->quiet = 0;
     } else if (++hot->quiet > kQuiet || !hot->up()) {
       hot->hot = false;
       hot = nullptr;
     }
-    budget -= before - one;
   }
+  for (size_t i = 0; i < told_count_; ++i) take(*told_[i]);
+  told_count_ = 0;
   budget += rest;
 }
 
@@ -84,19 +97,21 @@ void TcpDomain::wants_to_send(Connection& connection) noexcept {
   sending_.push_back(&connection);
 }
 
-// Takes the place of the one that has been quiet for longest.
+// It becomes hot in the place of one that has been quiet for a while; else it is received from once.
 void TcpDomain::stirred(Connection& connection) noexcept {
   if (connection.hot || !connection.up()) return;
-  Connection** place = &hot_[0];
   for (Connection*& hot : hot_) {
-    if (hot == nullptr || (*place != nullptr && hot->quiet > (*place)->quiet)) place = &hot;
-    if (hot == nullptr) break;
+    if (hot != nullptr && hot->quiet < kReplaced) continue;
+    if (hot != nullptr) hot->hot = false;
+    hot = &connection;
+    connection.hot = true;
+    connection.quiet = 0;
+    return;
   }
-  if (*place != nullptr) (*place)->hot = false;
-  *place = &connection;
-  connection.hot = true;
-  connection.quiet = 0;
+  if (told_count_ < told_.size()) told_[told_count_++] = &connection;
 }
+
+size_t TcpDomain::hot_count() const noexcept { return kHot - size_t(std::ranges::count(hot_, nullptr)); }
 
 void TcpDomain::has_work(TcpEndpoint& endpoint) noexcept {
   if (endpoint.listed) return;
@@ -105,7 +120,7 @@ void TcpDomain::has_work(TcpEndpoint& endpoint) noexcept {
 }
 
 void TcpDomain::look() noexcept {
-  std::array<Poller::Event, 32> events;
+  std::array<Poller::Event, kTold> events;
   const size_t count = poller_.ready(events);
   for (size_t i = 0; i < count; ++i) dispatch(events[i]);
   if (!connecting_.empty() || door_.due_ns() != INT64_MAX) tick();

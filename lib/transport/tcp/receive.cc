@@ -65,7 +65,7 @@ bool Connection::receive(size_t& budget) noexcept {
 
 void Connection::end(int error) noexcept {
   ended_ = true;
-  endpoint_.ended(*this, broken_ != 0 && error == 0 ? broken_ : error);
+  endpoint_.ended(broken_ != 0 && error == 0 ? broken_ : error);
 }
 
 // Where the rest of the current frame goes. Null, and the endpoint has failed, when its region is gone.

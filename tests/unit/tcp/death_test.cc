@@ -1,10 +1,14 @@
 // Who dies, who closes, who is merely busy: what the others learn of it.
+#include <net/if.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include <csignal>
 
 #include "../../support/fork_exchange.h"
+#include "base/file.h"
 #include "rig.h"
 #include "transport/wireup.h"
 
@@ -158,6 +162,50 @@ TEST(TcpDeath, ClosingReturnsWhatIsOutstandingAsAborted) {
   EXPECT_EQ(pair.a.dones.size(), 2U);
   EXPECT_EQ(pair.a.code(10), Code::aborted);
   EXPECT_EQ(pair.a.code(12), Code::aborted);
+}
+
+constexpr int kNotAllowed = 77;
+
+// As when a cable is pulled: no word comes, neither from the peer nor from its kernel. What waits to be sent
+// does not delay the news.
+void cut_the_link() {
+  if (unshare(CLONE_NEWNET) != 0) _exit(kNotAllowed);
+  const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq lo{};
+  std::strcpy(lo.ifr_name, "lo");
+  lo.ifr_flags = IFF_UP;
+  ASSERT_EQ(ioctl(any.get(), SIOCSIFFLAGS, &lo), 0);
+  Pair pair;
+  ASSERT_TRUE(pair.connect());
+  Window window(pair.b, pair.a, size_t{32} << 20);
+  Bytes source(window.bytes.size());
+  const Transfer put = make_put(source.data(), source.size(), *window.remote, 0, {1, 1}, When::delivered, 5);
+  ASSERT_EQ(pair.a.end->post({&put, 1}), 1U);
+  for (int i = 0; i < 20; ++i) pair.a.poll();
+  lo.ifr_flags = 0;
+  ASSERT_EQ(ioctl(any.get(), SIOCSIFFLAGS, &lo), 0);
+  const int64_t start = now_ns();
+  EXPECT_TRUE(
+      pair.until([&] { return pair.a.count(pair.a.cookie) == 1 && pair.b.count(pair.b.cookie) == 1; }));
+  EXPECT_LT(now_ns() - start, 8'000'000'000);
+  EXPECT_EQ(pair.a.code(5), Code::peer);
+  EXPECT_NE(pair.a.end->error().find("link is cut"), std::string_view::npos) << pair.a.end->error();
+  EXPECT_NE(pair.b.end->error().find("link is cut"), std::string_view::npos) << pair.b.end->error();
+}
+
+TEST(TcpDeath, ALinkThatIsCutIsNoticedInSeconds) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    cut_the_link();
+    std::fflush(nullptr);
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotAllowed)
+    GTEST_SKIP() << "no network namespace of its own";
+  EXPECT_EQ(status, 0);
 }
 
 // Connecting to who has gone, or goes meanwhile: whichever side dials, somebody says so.
