@@ -14,7 +14,7 @@ namespace {
 
 // A poll moves at most 256 KiB; receiving leaves some of that to sending.
 constexpr size_t kReceive = size_t{176} << 10;
-constexpr size_t kReceiveOne = size_t{128} << 10;  // where but one has something
+constexpr size_t kReceiveOne = kReceive;  // where but one has something
 constexpr size_t kReceiveLeast = size_t{16} << 10;
 constexpr int kCalls = 3;            // to the kernel, to send on one connection
 constexpr uint32_t kQuiet = 1024;    // receives in vain until a connection is no longer hot,

@@ -15,8 +15,9 @@ namespace plait::transport::tcp {
 namespace {
 
 constexpr size_t kBulky = 4096;  // from here on a payload is not worth a copy
-// Received beyond the end of a long payload: the next header is there, and little that must be copied.
-constexpr size_t kAhead = 512;
+// Received beyond the end of a long payload: the next header, and little that must be copied; a multiple of a
+// cache line, so that what comes after is received to an aligned address.
+constexpr size_t kAhead = sizeof(Header) + 512;
 
 // Nothing when the transfer may be done, and a pin of its region.
 std::optional<Refusal> admit(RegionTable& regions, const Header& h, uint64_t bytes, bool write,
