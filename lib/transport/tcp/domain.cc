@@ -155,10 +155,11 @@ void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
   by_nonce_.erase(endpoint.nonce());
   std::erase(connecting_, &endpoint);
   std::erase(busy_, &endpoint);
-  std::erase_if(sending_, [&](Connection* c) { return &c->endpoint() == &endpoint; });
-  for (Connection*& hot : hot_) {
-    if (hot != nullptr && &hot->endpoint() == &endpoint) hot = nullptr;
-  }
+  const auto its = [&](Connection* c) { return c != nullptr && &c->endpoint() == &endpoint; };
+  std::erase_if(sending_, its);
+  std::ranges::replace_if(hot_, its, nullptr);
+  const auto told_end = told_.begin() + ptrdiff_t(told_count_);
+  told_count_ = size_t(std::remove_if(told_.begin(), told_end, its) - told_.begin());
 }
 
 void TcpDomain::changed(TcpEndpoint& endpoint, State from, State to) noexcept {
