@@ -1,0 +1,51 @@
+// Which launcher started this process, and what it says of the job: read off the environment by a table.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace plait::bootstrap {
+
+// getenv, or a test's. Empty values are as good as none.
+using Lookup = std::function<const char*(const char*)>;
+
+// One launcher: the names of its variables, nullptr where it has none; "a|b": the first that is set. The
+// table in launcher_table.cc is ordered by precedence: the innermost launcher first, as it is the one that
+// started this very process (torchrun inside srun, mpirun inside an sbatch job).
+struct Launcher {
+  const char* name;
+  const char* marker;      // must be set, too, for the row to count; nullptr: rank and size do
+  const char* rank;
+  const char* size;
+  const char* local_rank;  // among the ranks of this host
+  const char* local_size;
+  const char* nodes;       // how many hosts
+  const char* root_host;   // a host where rank 0 is, as a name or address
+  const char* node_list;   // a Slurm host list; rank 0 is on the first
+  const char* job;         // pieces of the job's name, joined
+};
+std::span<const Launcher> launchers() noexcept;
+
+struct Launch {
+  std::string source = "none";  // the row's name; "none": one rank
+  int32_t rank = 0, size = 1;
+  int32_t local_rank = -1, local_size = -1;  // -1: not told
+  std::string job;                           // PLAIT_JOB, else the launcher's; empty: it names none
+  // "host:port,..." to meet rank 0; empty when all ranks are known to be on this host. PLAIT_ROOT, else the launcher's
+  // host and root_port(job).
+  std::string root;
+  std::string root_source;  // which variable it came from, for the log
+};
+
+// A pure function of the variables. Code::invalid names variables that contradict each other or make no sense,
+// and PLAIT_ROOT where ranks are on several hosts and no address is known.
+Result<Launch> detect(const Lookup& lookup);
+
+// The port that rank 0 of a job is met at unless PLAIT_ROOT says so: 20000 + FNV-1a-64(job) mod 10000.
+uint16_t root_port(const std::string& job) noexcept;
+
+}  // namespace plait::bootstrap
