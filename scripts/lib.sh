@@ -1,6 +1,6 @@
 # What scripts/demo and scripts/test share: packages, configuring, building. Sourced by bash, from the root of the tree.
 
-build_packages=(meson ninja-build gcc g++ pkg-config libhwy-dev libspdlog-dev libcli11-dev nlohmann-json3-dev)
+build_packages=(meson ninja-build gcc g++ pkg-config libhwy-dev libspdlog-dev libssl-dev libcli11-dev nlohmann-json3-dev)
 test_packages=(libgtest-dev cmake)
 
 say() { printf '== %s\n' "$*"; }

@@ -12,8 +12,8 @@ namespace plait::bootstrap {
 
 struct MeetingState;
 
-// Used by the thread that drives the Group. Destroying it closes the conversation: what was sent before still
-// arrives. It may outlive its Group; it has failed then.
+// Used by the thread that drives the Group. Destroying it closes the conversation: what was sent while it
+// was open still arrives. It may outlive its Group; it has failed then.
 class Meeting {
  public:
   enum class State : uint8_t {
