@@ -35,7 +35,7 @@ class Tree {
   void arrive(Arrival arrival);
   void poll();
   // Until poll() has something to do that no descriptor tells.
-  int idle_ms() const noexcept { return dialer_ ? dialer_->idle_ms() : 100; }
+  int idle_ms() const noexcept;
 
   bool joined() const noexcept { return !contacts_.empty(); }
   const std::vector<Contact>& contacts() const noexcept { return contacts_; }

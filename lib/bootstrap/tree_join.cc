@@ -97,6 +97,12 @@ void Tree::climb() {
   }
 }
 
+int Tree::idle_ms() const noexcept {
+  if (dialer_) return dialer_->idle_ms();
+  const bool at_rest = self_.rank == 0 || joined() || parent_.link || target_.link || !failed_.ok();
+  return at_rest ? 100 : 0;
+}
+
 void Tree::ask(std::unique_ptr<Link> link) {
   if (!planned_ && mine_.door.empty()) add_addresses(mine_, {link->local()}, port_);
   Hello hello;
