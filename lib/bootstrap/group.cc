@@ -150,7 +150,7 @@ Status Group::Parts::join(const Bounds& bounds) {
       again = Deadline::in_ms(unknown.ok() ? kResolveAgainMs : 200);
     }
     Status status = settle(self.rank != 0 && tree->has_parent() ? late : bounds);
-    if (status.ok()) continue;
+    if (status.ok() || tree->joined()) continue;  // a loss right after joining is news for later
     if (!unknown.ok() && status.code() == Code::timeout) status = Status(Code::timeout, std::string(unknown.text()));
     const Deadline latecomers = Deadline::in_ms(status.code() == Code::timeout ? 0 : kLatecomersMs);
     while (self.rank == 0 && !latecomers.passed()) step(10);

@@ -80,7 +80,8 @@ void Tree::lost(Neighbour& neighbour) {
   notice.origin = self_.rank;
   notice.culprit = neighbour.rank;
   notice.code = int32_t(Code::peer);
-  notice.text = "job \"" + self_.job + "\" lost rank " + std::to_string(neighbour.rank) + name_of(neighbour.contact) +
+  notice.text = "job \"" + self_.job + "\" lost rank " + std::to_string(neighbour.rank) +
+                name_of(joined() ? contacts_[size_t(neighbour.rank)] : neighbour.contact) +
                 (joined() ? "" : " while its ranks were meeting") + ": " + std::string(why.text()) + ", as rank " +
                 std::to_string(self_.rank) + " saw";
   flood(encode(notice), &neighbour);
