@@ -144,6 +144,7 @@ Status Group::Parts::join(const Bounds& bounds) {
   const bool by_name = !root.empty() && self.rank != 0;
   Deadline again = Deadline::in_ms(0);
   Status unknown;
+  step(0);
   while (!tree->joined()) {
     if (by_name && !tree->has_parent() && again.passed()) {
       unknown = find_root(bounds);
