@@ -27,11 +27,13 @@ Status judge(const Card& card, const Card& mine, int32_t rank) {
                                std::to_string(mine.version) + ": all ranks must run the same plait"};
   }
   if (card.size != mine.size || card.rank != rank) {
-    return {Code::mismatch, who + " is of rank " + std::to_string(card.rank) + " of " + std::to_string(card.size) +
-                                "; this rank is " + std::to_string(mine.rank) + " of " + std::to_string(mine.size)};
+    return {Code::mismatch, who + " is of rank " + std::to_string(card.rank) + " of " +
+                                std::to_string(card.size) + "; this rank is " + std::to_string(mine.rank) +
+                                " of " + std::to_string(mine.size)};
   }
   if (card.has_secret != mine.has_secret) {
-    return {Code::auth, "rank " + std::to_string(card.has_secret != 0 ? rank : mine.rank) + " has a secret file, rank " +
+    return {Code::auth, "rank " + std::to_string(card.has_secret != 0 ? rank : mine.rank) +
+                            " has a secret file, rank " +
                             std::to_string(card.has_secret != 0 ? mine.rank : rank) +
                             " has none: give all ranks the same PLAIT_SECRET_FILE, or none"};
   }
@@ -57,7 +59,8 @@ Result<std::vector<Contact>> exchange_cards(const Membership& m, const Contact& 
     PLAIT_TRY(judge(all[r], card, int32_t(r)));
     const bool fits = all[r].contact_bytes <= all[r].contact.size();
     if (!fits || !decode(ByteView(all[r].contact).first(all[r].contact_bytes), contacts[r])) {
-      return Status(Code::mismatch, "the allgather callback: the card of rank " + std::to_string(r) + " makes no sense");
+      return Status(Code::mismatch,
+                    "the allgather callback: the card of rank " + std::to_string(r) + " makes no sense");
     }
   }
   if (!m.secret) secret = std::make_shared<const Secret>(all[0].secret);

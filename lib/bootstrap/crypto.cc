@@ -46,8 +46,9 @@ Mac& Mac::add(ByteView bytes) {
 Digest Mac::finish() {
   Digest digest;
   size_t written = 0;
-  ok_ = ok_ && EVP_MAC_final(context_, reinterpret_cast<unsigned char*>(digest.data()), &written,
-                             digest.size()) == 1 &&
+  ok_ = ok_ &&
+        EVP_MAC_final(context_, reinterpret_cast<unsigned char*>(digest.data()), &written, digest.size()) ==
+            1 &&
         written == digest.size();
   return ok_ ? digest : unmatched();
 }

@@ -22,8 +22,8 @@ struct Key {
   ~Key();
 };
 
-// HMAC-SHA256 over what is added, piece by piece. Where OpenSSL fails (no memory), finish() gives random bytes: a
-// proof that nobody can match, so that a failure refuses instead of letting in.
+// HMAC-SHA256 over what is added, piece by piece. Where OpenSSL fails (no memory), finish() gives random
+// bytes: a proof that nobody can match, so that a failure refuses instead of letting in.
 class Mac {
  public:
   explicit Mac(ByteView key);

@@ -19,8 +19,12 @@ int64_t backoff_ns(int round, uint64_t instance) {
 
 }  // namespace
 
-Dialer::Dialer(const Self& self, Poller& poller, const Claim& claim, std::vector<Place> places, int64_t delay_ms)
-    : self_(self), poller_(poller), claim_(claim), places_(std::move(places)),
+Dialer::Dialer(const Self& self, Poller& poller, const Claim& claim, std::vector<Place> places,
+               int64_t delay_ms)
+    : self_(self),
+      poller_(poller),
+      claim_(claim),
+      places_(std::move(places)),
       not_before_ns_(now_ns() + delay_ms * 1'000'000) {}
 
 std::string Dialer::where() const {
@@ -42,7 +46,8 @@ std::unique_ptr<Link> Dialer::poll() {
   }
   const int64_t ms = (now_ns() - link_->since_ns()) / 1'000'000;
   if (state == Link::State::connecting && ms > kConnectMs) {
-    failed({Code::timeout, "no answer from that address: is it this rank's network, and no firewall between?"});
+    failed(
+        {Code::timeout, "no answer from that address: is it this rank's network, and no firewall between?"});
   } else if (state == Link::State::greeting && ms > kGreetingMs) {
     failed({Code::timeout, "connected, but no handshake came: is it plait that listens there?"});
   }
@@ -70,8 +75,8 @@ void Dialer::start() {
     // Nobody listens, and the kernel chose just that port for our end: we would talk to ourselves.
     return failed({Code::system, "nobody listens there"});
   }
-  link_ = std::make_unique<Link>(poller_, std::move(fd), to_string(place), Handshake::dialer(self_.trusted, claim_),
-                                 Link::State::connecting);
+  link_ = std::make_unique<Link>(poller_, std::move(fd), to_string(place),
+                                 Handshake::dialer(self_.trusted, claim_), Link::State::connecting);
   link_->ready();  // inside a host it is connected already
 }
 

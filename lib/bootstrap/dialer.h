@@ -13,7 +13,8 @@ class Dialer {
  public:
   static constexpr int64_t kConnectMs = 3'000, kGreetingMs = 10'000, kSureMs = 2'000;
 
-  Dialer(const Self& self, Poller& poller, const Claim& claim, std::vector<Place> places, int64_t delay_ms = 0);
+  Dialer(const Self& self, Poller& poller, const Claim& claim, std::vector<Place> places,
+         int64_t delay_ms = 0);
 
   // Moves on. The link is open, and the caller's.
   std::unique_ptr<Link> poll();

@@ -74,7 +74,8 @@ void Door::take_in(Listener& listener) {
       return;
     } else if (shortage(errno)) {
       if (shortage_.empty()) {
-        shortage_ = std::string("accepting: ") + std::strerror(errno) + "; raise the limit of open files (ulimit -n)";
+        shortage_ =
+            std::string("accepting: ") + std::strerror(errno) + "; raise the limit of open files (ulimit -n)";
         log::warn("bootstrap: {}", shortage_);
       }
       if (!make_room(true)) return pause(true);
@@ -93,8 +94,8 @@ bool Door::admit(Fd fd, const Address& from) {
       return false;
     }
   }
-  trying_.push_back(std::make_unique<Link>(poller_, std::move(fd), std::move(who), Handshake::listener(self_.trusted),
-                                           Link::State::greeting));
+  trying_.push_back(std::make_unique<Link>(poller_, std::move(fd), std::move(who),
+                                           Handshake::listener(self_.trusted), Link::State::greeting));
   return true;
 }
 
@@ -131,29 +132,34 @@ bool Door::look_at(std::unique_ptr<Link>& link) {
     return false;
   }
   if (!older_than(link->since_ns(), kPatienceMs)) return true;
-  stranger(link->who(), {Code::auth, "it did not prove itself within " + std::to_string(kPatienceMs / 1000) + " s"});
+  stranger(link->who(),
+           {Code::auth, "it did not prove itself within " + std::to_string(kPatienceMs / 1000) + " s"});
   return false;
 }
 
 // It knows the secret; is it of this job, and does it mean us?
 void Door::judge(std::unique_ptr<Link> link, const Hello& hello) {
   const Claim& claim = link->claim();
-  const std::string here = "rank " + std::to_string(self_.rank) + " of job \"" + self_.job + "\" listens there";
+  const std::string here =
+      "rank " + std::to_string(self_.rank) + " of job \"" + self_.job + "\" listens there";
   std::string wrong;
   if (claim.job != self_.job_hash) {
     wrong = here + ", not this job";
   } else if (claim.epoch != self_.epoch) {
-    wrong = here + " for its communicator " + std::to_string(self_.epoch) + ", not " + std::to_string(claim.epoch);
+    wrong = here + " for its communicator " + std::to_string(self_.epoch) + ", not " +
+            std::to_string(claim.epoch);
   } else if (claim.listener != self_.rank) {
     wrong = here + ", not rank " + std::to_string(claim.listener);
-  } else if (claim.dialer < 0 || (claim.purpose != uint32_t(Purpose::tree) && claim.purpose != uint32_t(Purpose::meeting))) {
+  } else if (claim.dialer < 0 ||
+             (claim.purpose != uint32_t(Purpose::tree) && claim.purpose != uint32_t(Purpose::meeting))) {
     wrong = "rank " + std::to_string(claim.dialer) + " or its purpose makes no sense";
   }
   if (!wrong.empty()) {
     return refuse(std::move(link), {true, 0, {Code::mismatch, wrong}});
   }
   const Address local = link->local().with_port(0);
-  if (local.valid() && reached_.size() < 8 && std::find(reached_.begin(), reached_.end(), local) == reached_.end()) {
+  if (local.valid() && reached_.size() < 8 &&
+      std::find(reached_.begin(), reached_.end(), local) == reached_.end()) {
     reached_.push_back(local);
   }
   arrivals_.push_back({std::move(link), hello});
@@ -188,8 +194,8 @@ void Door::stranger(const std::string& who, const Status& why) {
   if (why.code() != Code::peer) last_refused_ = who + ": " + std::string(why.text());
   if (logged_.size() >= kMostLogged || !logged_.insert(who).second) return;
   const auto level = why.code() == Code::peer ? log::Level::info : log::Level::warn;
-  log::logger().log(level, "bootstrap of job \"{}\": rank {} refused {}: {}{}", self_.job, self_.rank, who, why.text(),
-                    logged_.size() == kMostLogged ? " (further addresses are not logged)" : "");
+  log::logger().log(level, "bootstrap of job \"{}\": rank {} refused {}: {}{}", self_.job, self_.rank, who,
+                    why.text(), logged_.size() == kMostLogged ? " (further addresses are not logged)" : "");
 }
 
 std::string Door::hint() const {

@@ -22,8 +22,9 @@ struct Arrival {
   Purpose purpose() const noexcept { return Purpose(link->claim().purpose); }
 };
 
-// Nothing here waits for anybody. Whoever did not prove itself within kPatience is cut off, at most limit() may try at
-// once, and when more come the one that tries longest gives way: who knows the secret needs a moment only.
+// Nothing here waits for anybody. Whoever did not prove itself within kPatience is cut off, at most limit()
+// may try at once, and when more come the one that tries longest gives way: who knows the secret needs a
+// moment only.
 class Door {
  public:
   static constexpr int64_t kPatienceMs = 5'000, kGiveWayMs = 500, kLingerMs = 2'000;
@@ -48,7 +49,8 @@ class Door {
   void let_go(std::unique_ptr<Link> link);
   bool all_flushed() const noexcept;
 
-  // For the error of a join that failed: who was refused last and why, and that descriptors ran out. May be empty.
+  // For the error of a join that failed: who was refused last and why, and that descriptors ran out. May be
+  // empty.
   std::string hint() const;
   // Where those who arrived reached this rank, without ports: so others can.
   const std::vector<Address>& reached() const noexcept { return reached_; }

@@ -1,6 +1,6 @@
-// Frames: messages on an authenticated stream. Each is its length, its bytes, and a MAC under the session's key over the
-// number of the frame, the length and the bytes, so that nobody on the path can change, insert, repeat or
-// reorder one.
+// Frames: messages on an authenticated stream. Each is its length, its bytes, and a MAC under the session's
+// key over the number of the frame, the length and the bytes, so that nobody on the path can change, insert,
+// repeat or reorder one.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace plait::bootstrap {
 
-constexpr size_t kMostExchange = 64u << 20;  // bytes of all ranks in one allgather
+constexpr size_t kMostExchange = 64u << 20;                 // bytes of all ranks in one allgather
 constexpr size_t kMostFrame = kMostExchange + (32u << 20);  // with the table of 2^20 ranks
 
 // Makes frames of one direction.
@@ -27,7 +27,8 @@ class Sealer {
   uint64_t number_ = 0;
 };
 
-// Takes frames of one direction apart, from bytes as they come. Memory grows only as bytes arrive: a length is a claim.
+// Takes frames of one direction apart, from bytes as they come. Memory grows only as bytes arrive: a length
+// is a claim.
 class Opener {
  public:
   Opener() = default;

@@ -12,11 +12,12 @@ namespace {
 
 using transport::Bounds;
 
-constexpr int64_t kGraceMs = 500;        // rank 0 knows best who is missing: it gets a moment to say so
-constexpr int64_t kFlushMs = 200;        // for last words
-constexpr int64_t kLatecomersMs = 500;   // those who are about to dial hear why, too
+constexpr int64_t kGraceMs = 500;       // rank 0 knows best who is missing: it gets a moment to say so
+constexpr int64_t kFlushMs = 200;       // for last words
+constexpr int64_t kLatecomersMs = 500;  // those who are about to dial hear why, too
 constexpr int64_t kResolveAgainMs = 3'000;
-constexpr int kLookMs = 50;              // the abort flag and the clock are looked at that often
+constexpr int kResolveMs = 5'000;  // for one name: the next may do
+constexpr int kLookMs = 50;        // the abort flag and the clock are looked at that often
 
 }  // namespace
 
@@ -58,8 +59,11 @@ Status Group::Parts::open(const Bounds& bounds) {
   if (!made.ok()) return made.status();
   self = std::move(*made);
   if (self.trusted.trust == Trust::insecure) {
-    log::warn("bootstrap of job \"{}\": no secret (PLAIT_INSECURE=1): whoever reaches this rank's ports can join the job "
-              "or forge its messages", self.job);
+    log::warn(
+        "bootstrap of job \"{}\": no secret (PLAIT_INSECURE=1): whoever reaches this rank's ports can join "
+        "the job "
+        "or forge its messages",
+        self.job);
   }
   door.emplace(self, poller);
   PLAIT_TRY(door->open(std::move(own->listener), false));
@@ -87,7 +91,8 @@ Status Group::Parts::find_root(const Bounds& bounds) {
   Status why;
   std::vector<Place> places;
   for (const HostPort& at : root) {
-    auto found = resolve(at.host, at.port, bounds);
+    const Bounds soon{Deadline::in_ms(bounds.deadline.left_ms(kResolveMs)), bounds.abort};
+    auto found = resolve(at.host, at.port, soon);
     if (!found.ok()) {
       if (found.status().code() == Code::aborted) return found.status();
       why = found.status();
@@ -119,7 +124,8 @@ Status Group::Parts::settle(const Bounds& bounds) {
   step(std::min({kLookMs, bounds.deadline.left_ms(kLookMs), tree->idle_ms()}));
   if (!tree->failed().ok()) return tree->failed();
   if (bounds.aborted()) {
-    tree->fail({Code::aborted, "job \"" + self.job + "\": rank " + std::to_string(self.rank) + " was aborted"});
+    tree->fail(
+        {Code::aborted, "job \"" + self.job + "\": rank " + std::to_string(self.rank) + " was aborted"});
   } else if (bounds.deadline.passed()) {
     tree->fail(tree->missing());
   }
@@ -152,7 +158,8 @@ Status Group::Parts::join(const Bounds& bounds) {
     }
     Status status = settle(self.rank != 0 && tree->has_parent() ? late : bounds);
     if (status.ok() || tree->joined()) continue;  // a loss right after joining is news for later
-    if (!unknown.ok() && status.code() == Code::timeout) status = Status(Code::timeout, std::string(unknown.text()));
+    if (!unknown.ok() && status.code() == Code::timeout)
+      status = Status(Code::timeout, std::string(unknown.text()));
     const Deadline latecomers = Deadline::in_ms(status.code() == Code::timeout ? 0 : kLatecomersMs);
     while (self.rank == 0 && !latecomers.passed()) step(10);
     flush(kFlushMs);
@@ -182,7 +189,8 @@ Result<std::vector<Bytes>> Group::allgather(ByteView mine, const Bounds& bounds)
   if (!tree.failed().ok()) return tree.failed();
   if (mine.size() > kMostExchange) {
     tree.fail({Code::invalid, "rank " + std::to_string(rank()) + " gives " + std::to_string(mine.size()) +
-                                  " bytes to an exchange; " + std::to_string(kMostExchange) + " are the most in all"});
+                                  " bytes to an exchange; " + std::to_string(kMostExchange) +
+                                  " are the most in all"});
     parts_->flush(kFlushMs);
     return tree.failed();
   }
@@ -206,8 +214,6 @@ void Group::leave() { parts_->tree->leave(); }
 bool Group::all_left() const noexcept { return parts_->tree->all_left(); }
 std::vector<int> Group::visitors() const { return parts_->meetings->visitors(); }
 
-std::unique_ptr<Meeting> Group::meet(int rank) {
-  return parts_->meetings->meet(rank, contact(rank));
-}
+std::unique_ptr<Meeting> Group::meet(int rank) { return parts_->meetings->meet(rank, contact(rank)); }
 
 }  // namespace plait::bootstrap

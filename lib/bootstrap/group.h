@@ -1,6 +1,6 @@
 // The ranks of a job, met and authenticated: a tree of connections over which they exchange bytes and hear of
-// failures. No rank holds more than kChildren + 1 connections of it, and every exchange is O(log n) hops deep.
-// How they meet is in docs/bootstrap.md, what that is worth against strangers in docs/security.md.
+// failures. No rank holds more than kChildren + 1 connections of it, and every exchange is O(log n) hops
+// deep. How they meet is in docs/bootstrap.md, what that is worth against strangers in docs/security.md.
 #pragma once
 
 #include <memory>
@@ -28,10 +28,11 @@ class Group final : public transport::Exchange {
  public:
   static constexpr int kChildren = 8;
 
-  // Collective. Blocks until all ranks are there. Code::timeout names the ranks that did not come or got lost on
-  // their way; Code::mismatch a size that differs or a rank given twice; Code::auth; Code::version; Code::peer
-  // a rank that went away meanwhile; Code::invalid a membership or address that makes no sense; Code::system,
-  // no descriptor left among them; Code::aborted. A failure is told to every rank that is in the tree already.
+  // Collective. Blocks until all ranks are there. Code::timeout names the ranks that did not come or got lost
+  // on their way; Code::mismatch a size that differs or a rank given twice; Code::auth; Code::version;
+  // Code::peer a rank that went away meanwhile; Code::invalid a membership or address that makes no sense;
+  // Code::system, no descriptor left among them; Code::aborted. A failure is told to every rank that is in
+  // the tree already.
   static Result<std::unique_ptr<Group>> join(const Membership&, const transport::Bounds&);
 
   // Closes all connections: to neighbours that did not leave, this rank is lost.
@@ -47,8 +48,8 @@ class Group final : public transport::Exchange {
 
   // The rest never blocks. One thread at a time, which may change.
 
-  // Moves everything that can move, a bounded amount. While meetings are connecting or wait_fd() is not awaited,
-  // ten times a second is enough: it is also what dials again and ends the handshakes of strangers.
+  // Moves everything that can move, a bounded amount. While meetings are connecting or wait_fd() is not
+  // awaited, ten times a second is enough: it is also what dials again and ends the handshakes of strangers.
   void poll();
   // Readable when poll() has something to do.
   int wait_fd() const noexcept;
@@ -56,7 +57,8 @@ class Group final : public transport::Exchange {
   // Tells every other rank once. Where a rank of the tree is gone, its subtrees do not hear each other: they
   // all heard of the loss.
   void tell(const Notice& notice);
-  // What another rank told, or a neighbour's end, in the order heard. 256 wait at most; then new ones are dropped.
+  // What another rank told, or a neighbour's end, in the order heard. 256 wait at most; then new ones are
+  // dropped.
   std::optional<Notice> heard();
 
   // A barrier that ends the group: leave() is this rank's word, all_left() is everybody's, and from then on

@@ -30,9 +30,12 @@ static_assert(Handshake::kGreeting + sizeof(Claim) + sizeof(Digest) == Handshake
 
 std::string describe(uint32_t trust) {
   switch (Trust(trust)) {
-    case Trust::secret: return "with a secret (PLAIT_SECRET_FILE)";
-    case Trust::host: return "without a secret, inside its host only";
-    case Trust::insecure: return "without a secret (PLAIT_INSECURE=1)";
+    case Trust::secret:
+      return "with a secret (PLAIT_SECRET_FILE)";
+    case Trust::host:
+      return "without a secret, inside its host only";
+    case Trust::insecure:
+      return "without a secret (PLAIT_INSECURE=1)";
   }
   return "in a way this version does not know";
 }
@@ -152,8 +155,9 @@ void Handshake::take_verdict() {
   wanted_ = 0;
   input_.clear();
   if (verdict.refused != 0) {
-    fail(Code::auth, "it refused this rank's proof: the secrets differ (PLAIT_SECRET_FILE must hold the same bytes "
-                     "for all ranks), or it belongs to another job");
+    fail(Code::auth,
+         "it refused this rank's proof: the secrets differ (PLAIT_SECRET_FILE must hold the same bytes "
+         "for all ranks), or it belongs to another job");
   } else if (verdict.zero != 0 || !same(verdict.proof, proof(kListenerProof))) {
     fail(Code::auth, "it did not prove that it knows the job's secret");
   } else {

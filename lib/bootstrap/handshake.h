@@ -1,11 +1,12 @@
-// Who is at the other end: a mutual challenge and response, as bytes in and bytes out. docs/security.md writes it down.
+// Who is at the other end: a mutual challenge and response, as bytes in and bytes out. docs/security.md
+// writes it down.
 //
 //   listener -> dialer   Greeting   version, trust, nonce
 //   dialer -> listener   Proposal   version, trust, nonce, claim, proof
 //   listener -> dialer   Verdict    accepted or not, proof
 //
-// Every message has one size. Of the dialer nothing but its version and trust is looked at before its proof is found
-// right, and the listener proves itself only to who did.
+// Every message has one size. Of the dialer nothing but its version and trust is looked at before its proof
+// is found right, and the listener proves itself only to who did.
 #pragma once
 
 #include <optional>
@@ -27,8 +28,8 @@ enum class Trust : uint32_t {
   insecure = 3  // nothing
 };
 
-// What both sides prove with. Without a secret the key is public: then the same messages are exchanged, and only guard
-// against mistakes.
+// What both sides prove with. Without a secret the key is public: then the same messages are exchanged, and
+// only guard against mistakes.
 struct Trusted {
   Trust trust = Trust::insecure;
   SecretPtr secret;
@@ -37,7 +38,8 @@ struct Trusted {
 
 enum class Purpose : uint32_t { tree = 1, meeting = 2 };
 
-// What a dialer says of itself and of whom it wants to reach. Bound into both proofs. Judged by the caller, after.
+// What a dialer says of itself and of whom it wants to reach. Bound into both proofs. Judged by the caller,
+// after.
 struct Claim {
   Digest job{};  // hash of the job's name
   uint32_t epoch = 0;

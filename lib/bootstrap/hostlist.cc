@@ -9,17 +9,20 @@ namespace {
 constexpr size_t kMostDigits = 9;
 
 Status wrong(std::string_view list, std::string_view why) {
-  return {Code::invalid, "the host list \"" + std::string(list.substr(0, 200)) + "\" makes no sense: " + std::string(why)};
+  return {Code::invalid,
+          "the host list \"" + std::string(list.substr(0, 200)) + "\" makes no sense: " + std::string(why)};
 }
 
 // "7", "01-03": the numbers with their leading zeroes, at most `most`. False: neither.
 bool expand_range(std::string_view range, size_t most, std::vector<std::string>& to) {
   const size_t dash = std::min(range.find('-'), range.size());
-  const std::string_view low = range.substr(0, dash), high = dash == range.size() ? low : range.substr(dash + 1);
+  const std::string_view low = range.substr(0, dash),
+                         high = dash == range.size() ? low : range.substr(dash + 1);
   uint64_t first = 0, last = 0;
   auto number = [](std::string_view text, uint64_t& value) {
     const bool fits = !text.empty() && text.size() <= kMostDigits;
-    return fits && std::from_chars(text.data(), text.data() + text.size(), value).ptr == text.data() + text.size();
+    return fits &&
+           std::from_chars(text.data(), text.data() + text.size(), value).ptr == text.data() + text.size();
   };
   if (!number(low, first) || !number(high, last) || first > last) return false;
   for (uint64_t n = first; n <= last && to.size() < most; n++) {
@@ -50,7 +53,8 @@ bool expand_name(std::string_view name, size_t most, std::vector<std::string>& t
     if (open == name.size()) break;
     const size_t close = name.find(']', open);
     std::vector<std::string> numbers;
-    if (close == name.npos || !expand_bracket(name.substr(open + 1, close - open - 1), most, numbers)) return false;
+    if (close == name.npos || !expand_bracket(name.substr(open + 1, close - open - 1), most, numbers))
+      return false;
     std::vector<std::string> longer;
     for (const std::string& n : names) {
       for (size_t i = 0; i < numbers.size() && longer.size() < most; i++) longer.push_back(n + numbers[i]);
@@ -81,7 +85,8 @@ Result<std::vector<std::string>> expand_hosts(std::string_view list, size_t most
     const size_t end = end_of_name(rest);
     const std::string_view name = rest.substr(0, end);
     if (name.empty()) return wrong(list, "a name is missing");
-    if (!expand_name(name, most, hosts)) return wrong(list, "brackets hold numbers and ranges, like n[01-03,7]");
+    if (!expand_name(name, most, hosts))
+      return wrong(list, "brackets hold numbers and ranges, like n[01-03,7]");
     if (end == rest.size()) break;
     rest.remove_prefix(end + 1);
   }

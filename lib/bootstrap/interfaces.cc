@@ -16,7 +16,8 @@ namespace plait::bootstrap {
 namespace {
 
 // Inside a host only: what containers and virtual machines hang on. A container's own eth0 is not among them.
-constexpr std::array kInner = {"docker", "virbr", "cni", "veth", "br-", "vnet", "tap", "flannel", "cali", "lxc", "lxd", "podman"};
+constexpr std::array kInner = {"docker", "virbr",   "cni",  "veth", "br-", "vnet",
+                               "tap",    "flannel", "cali", "lxc",  "lxd", "podman"};
 
 bool inner(std::string_view name) {
   return std::any_of(kInner.begin(), kInner.end(), [&](std::string_view p) { return name.starts_with(p); });
@@ -135,8 +136,8 @@ Result<std::vector<Interface>> choose(const std::vector<Interface>& all, std::st
   const int best = left.empty() ? 0 : rank_of(left.front());
   std::erase_if(left, [&](auto& i) { return rank_of(i) > std::max(best, 1); });
   if (left.empty()) {
-    return Status(Code::invalid, "PLAIT_IFACE=" + std::string(wanted) + " leaves no interface that is up; there are: " +
-                                     names_of(all));
+    return Status(Code::invalid, "PLAIT_IFACE=" + std::string(wanted) +
+                                     " leaves no interface that is up; there are: " + names_of(all));
   }
   return left;
 }
@@ -153,7 +154,8 @@ Result<Address> source_for(const Address& peer, const std::vector<Interface>& am
   Fd fd(::socket(peer.family == 6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return Status::system(errno, "socket");
   const SocketAddress to = to_socket(peer.with_port(peer.port == 0 ? 9 : peer.port));
-  if (::connect(fd.get(), to.get(), to.length) != 0) return Status::system(errno, "no route to " + to_string(peer));
+  if (::connect(fd.get(), to.get(), to.length) != 0)
+    return Status::system(errno, "no route to " + to_string(peer));
   SocketAddress from;
   from.length = sizeof from.storage;
   if (::getsockname(fd.get(), from.get(), &from.length) != 0) return Status::system(errno, "getsockname");

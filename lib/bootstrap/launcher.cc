@@ -63,7 +63,11 @@ struct Row {
 };
 
 Row read_row(const Launcher& l, const Lookup& lookup) {
-  Row row{&l, first(lookup, l.rank), first(lookup, l.size), first(lookup, l.local_rank), first(lookup, l.local_size),
+  Row row{&l,
+          first(lookup, l.rank),
+          first(lookup, l.size),
+          first(lookup, l.local_rank),
+          first(lookup, l.local_size),
           first(lookup, l.nodes)};
   if (l.marker != nullptr && !first(lookup, l.marker)) row.rank = row.size = std::nullopt;
   return row;
@@ -113,8 +117,8 @@ Status half_a_pair(const Lookup& lookup) {
     const Variable& set = row.rank ? *row.rank : *row.size;
     const bool shared = !row.rank && l.own_hosts;  // WORLD_SIZE: its own row says it
     if (shared) continue;
-    return {Code::invalid, set.text() + " is set, " + (row.rank ? l.size : l.rank) + " is not: " + l.name +
-                               " sets both"};
+    return {Code::invalid,
+            set.text() + " is set, " + (row.rank ? l.size : l.rank) + " is not: " + l.name + " sets both"};
   }
   return {};
 }
@@ -128,10 +132,12 @@ Status stray_world_size(const Lookup& lookup, const Row& chosen, const Numbers& 
   if (!chosen_by_it) {
     const bool pair = one(lookup, "RANK").has_value();  // a whole pair of another level is nobody's mistake
     if (pair || (said.ok() && *said == n.size)) return {};
-    return {Code::invalid, world->text() + " contradicts " + chosen.size->text() + " (" + chosen.launcher->name +
+    return {Code::invalid, world->text() + " contradicts " + chosen.size->text() + " (" +
+                               chosen.launcher->name +
                                "): it must count ranks; unset it, or set it to the number of ranks"};
   }
-  const auto nodes = first(lookup, "SLURM_STEP_NUM_NODES|SLURM_NNODES"), tasks = first(lookup, "SLURM_STEP_NUM_TASKS|SLURM_NTASKS");
+  const auto nodes = first(lookup, "SLURM_STEP_NUM_NODES|SLURM_NNODES"),
+             tasks = first(lookup, "SLURM_STEP_NUM_TASKS|SLURM_NTASKS");
   if (chosen.launcher->marker != nullptr || !nodes || !tasks) return {};
   if (nodes->value != world->value || tasks->value == world->value) return {};
   return {Code::invalid, world->text() + " equals " + nodes->text() + " while " + tasks->text() +
@@ -158,8 +164,10 @@ Result<std::optional<Variable>> root_host(const Lookup& lookup, const Launcher& 
   if (auto host = first(lookup, l.root_host)) {
     auto address = parse_ip(host->value);
     if (spread && ((address.ok() && address->loopback()) || host->value == "localhost")) {
-      return Status(Code::invalid, host->text() + " cannot be reached from other hosts, and the ranks are on several: "
-                                       "set it to a name or address of rank 0's host, or PLAIT_ROOT=HOST:PORT");
+      return Status(Code::invalid,
+                    host->text() +
+                        " cannot be reached from other hosts, and the ranks are on several: "
+                        "set it to a name or address of rank 0's host, or PLAIT_ROOT=HOST:PORT");
     }
     return std::optional(host);
   }
@@ -179,16 +187,19 @@ Status find_root(const Lookup& lookup, const Launcher& l, const Numbers& n, Laun
   if (!host.ok()) return host.status();
   if (!host->has_value()) {
     if (!spread) return {};
-    return {Code::invalid, std::string(l.name) + " started " + std::to_string(n.size) + " ranks on several hosts and does not say "
+    return {Code::invalid, std::string(l.name) + " started " + std::to_string(n.size) +
+                               " ranks on several hosts and does not say "
                                "where rank 0 is: give all ranks PLAIT_ROOT=HOST:PORT, say PLAIT_ROOT=node1:" +
                                std::to_string(root_port(launch.job))};
   }
   if (launch.job.empty()) {
-    return {Code::invalid, std::string(l.name) + " gives the job no name, which the port of rank 0 is made from: give "
+    return {Code::invalid, std::string(l.name) +
+                               " gives the job no name, which the port of rank 0 is made from: give "
                                "all ranks the same PLAIT_JOB, or PLAIT_ROOT=HOST:PORT"};
   }
   const bool v6 = (*host)->value.find(':') != std::string::npos && (*host)->value.front() != '[';
-  launch.root = (v6 ? "[" + (*host)->value + "]" : (*host)->value) + ":" + std::to_string(root_port(launch.job));
+  launch.root =
+      (v6 ? "[" + (*host)->value + "]" : (*host)->value) + ":" + std::to_string(root_port(launch.job));
   launch.root_source = (*host)->name;
   auto sound = parse_host_port(launch.root);
   if (!sound.ok()) return {Code::invalid, (*host)->name + ": " + std::string(sound.status().text())};

@@ -19,16 +19,17 @@ using Lookup = std::function<const char*(const char*)>;
 // started this very process (torchrun inside srun, mpirun inside an sbatch job).
 struct Launcher {
   const char* name;
-  const char* marker;      // must be set, too, for the row to count; nullptr: rank and size alone do
+  const char* marker;  // must be set, too, for the row to count; nullptr: rank and size alone do
   const char* rank;
   const char* size;
   const char* local_rank;  // among the ranks of this host
   const char* local_size;
-  const char* nodes;       // how many hosts
-  const char* root_host;   // a host where rank 0 is, as a name or address
-  const char* node_list;   // a Slurm host list; rank 0 is on the first
-  const char* job;         // pieces of the job's name, "A+B": joined by /
-  bool own_hosts;          // each rank on a host of its own, as pods are; else ranks are on one unless it says otherwise
+  const char* nodes;      // how many hosts
+  const char* root_host;  // a host where rank 0 is, as a name or address
+  const char* node_list;  // a Slurm host list; rank 0 is on the first
+  const char* job;        // pieces of the job's name, "A+B": joined by /
+  bool own_hosts;         // each rank on a host of its own, as pods are; else ranks are on one unless it says
+                          // otherwise
 };
 std::span<const Launcher> launchers() noexcept;
 
@@ -36,17 +37,17 @@ struct Launch {
   std::string source = "none";  // the row's name; "none": one rank
   int32_t rank = 0, size = 1;
   int32_t local_rank = -1, local_size = -1;  // -1: not told
-  // PLAIT_JOB, else the launcher's, else PLAIT_ROOT. Empty where nothing names the job and all ranks are on this host
-  // (Hydra): then parent_job() does.
+  // PLAIT_JOB, else the launcher's, else PLAIT_ROOT. Empty where nothing names the job and all ranks are on
+  // this host (Hydra): then parent_job() does.
   std::string job;
-  // "HOST:PORT,..." to meet rank 0; empty when all ranks are on this host. PLAIT_ROOT, else the launcher's host and
-  // root_port(job): never MASTER_PORT, which is torch's own store's.
+  // "HOST:PORT,..." to meet rank 0; empty when all ranks are on this host. PLAIT_ROOT, else the launcher's
+  // host and root_port(job): never MASTER_PORT, which is torch's own store's.
   std::string root;
   std::string root_source;  // the variable that it came from; empty: none
 };
 
-// A pure function of the variables. Code::invalid names variables that contradict each other or make no sense,
-// and PLAIT_ROOT where ranks are on several hosts and no address is known.
+// A pure function of the variables. Code::invalid names variables that contradict each other or make no
+// sense, and PLAIT_ROOT where ranks are on several hosts and no address is known.
 Result<Launch> detect(const Lookup& lookup);
 
 // The port that rank 0 of a job is met at unless PLAIT_ROOT says so: 20000 + FNV-1a-64(job) mod 10000.

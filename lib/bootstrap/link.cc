@@ -22,7 +22,11 @@ Status closed_by_peer(int error) {
 }  // namespace
 
 Link::Link(Poller& poller, Fd fd, std::string who, Handshake handshake, State state)
-    : poller_(poller), fd_(std::move(fd)), who_(std::move(who)), state_(state), handshake_(std::move(handshake)),
+    : poller_(poller),
+      fd_(std::move(fd)),
+      who_(std::move(who)),
+      state_(state),
+      handshake_(std::move(handshake)),
       since_ns_(now_ns()) {
   writes_ = state == State::connecting;
   id_ = poller_.add(fd_.get(), true, writes_, this);
@@ -102,8 +106,8 @@ void Link::read() {
 bool Link::send(ByteView message) {
   if (state_ != State::open || finishing_) return false;
   if (output_.size() - sent_ + message.size() > kMostUnsent) {
-    close({Code::peer, "the other side does not read: " + std::to_string(output_.size() - sent_) +
-                           " bytes wait for it"});
+    close({Code::peer,
+           "the other side does not read: " + std::to_string(output_.size() - sent_) + " bytes wait for it"});
     return false;
   }
   sealer_.seal(message, output_);
@@ -129,7 +133,8 @@ void Link::finish() {
 
 void Link::write() {
   while (!flushed()) {
-    const ssize_t n = ::send(fd_.get(), output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n =
+        ::send(fd_.get(), output_.data() + sent_, output_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) {
       sent_ += size_t(n);
     } else if (errno == EAGAIN) {

@@ -8,8 +8,8 @@
 
 namespace plait::bootstrap {
 
-// The listener of the id that names `job`; none when it was taken before (a later communicator of the same id).
-// Code::invalid: the id was made by another process.
+// The listener of the id that names `job`; none when it was taken before (a later communicator of the same
+// id). Code::invalid: the id was made by another process.
 Result<Fd> take_made_listener(const std::string& job);
 
 }  // namespace plait::bootstrap

@@ -18,7 +18,8 @@ void MeetingState::fail(Status why) {
   out.clear();
 }
 
-Meetings::Meetings(const Self& self, Poller& poller, Door& door) : self_(self), poller_(poller), door_(door) {}
+Meetings::Meetings(const Self& self, Poller& poller, Door& door)
+    : self_(self), poller_(poller), door_(door) {}
 
 Meetings::~Meetings() {
   for (auto& meeting : meetings_) meeting->fail({Code::state, "the communicator was destroyed"});
@@ -35,7 +36,8 @@ MeetingState* Meetings::connecting(int32_t rank) {
 void Meetings::arrive(Arrival arrival) {
   const int32_t rank = arrival.rank();
   if (rank >= self_.size || rank == self_.rank) {
-    return door_.refuse(std::move(arrival.link), {false, 0, {Code::mismatch, "that rank is none to talk to"}});
+    return door_.refuse(std::move(arrival.link),
+                        {false, 0, {Code::mismatch, "that rank is none to talk to"}});
   }
   arrival.link->limit(Meeting::kMostMessage + 1);
   const uint64_t number = arrival.hello.meeting, last = last_[rank];

@@ -1,8 +1,8 @@
 // Conversations of two ranks, and who dials for them.
 //
-// Either side may dial. Where both do, the lower rank's connection is used: the higher one takes what arrives instead
-// of its own, the lower one tells the other to wait. Meetings of two ranks are numbered, so that a connection that comes
-// late is not taken for a new conversation.
+// Either side may dial. Where both do, the lower rank's connection is used: the higher one takes what arrives
+// instead of its own, the lower one tells the other to wait. Meetings of two ranks are numbered, so that a
+// connection that comes late is not taken for a new conversation.
 #pragma once
 
 #include <deque>

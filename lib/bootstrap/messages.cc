@@ -29,7 +29,8 @@ bool take_text(ByteView& from, std::string& text, size_t most) {
   if (!take_bytes(from, bytes, most)) return false;
   text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   // It may be printed: to a terminal, say.
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 32 || c == 127; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 32 || c == 127; }, '?');
   return true;
 }
 
@@ -132,8 +133,8 @@ Bytes encode(const Notice& notice) {
 
 bool decode(ByteView from, Notice& notice) {
   return take(from, notice.kind) && take(from, notice.origin) && take(from, notice.culprit) &&
-         take(from, notice.code) && take(from, notice.number) && take_text(from, notice.text, Notice::kMostText) &&
-         from.empty();
+         take(from, notice.code) && take(from, notice.number) &&
+         take_text(from, notice.text, Notice::kMostText) && from.empty();
 }
 
 Bytes encode(Kind kind, const Bundle& bundle) {

@@ -21,8 +21,8 @@ class Poller {
   Status open();
   int fd() const noexcept { return epoll_.get(); }
 
-  // Gives a number to change and remove it by; 0 and errno where the kernel refuses. The descriptor is removed
-  // before it is closed.
+  // Gives a number to change and remove it by; 0 and errno where the kernel refuses. The descriptor is
+  // removed before it is closed.
   uint64_t add(int fd, bool reads, bool writes, Polled* who);
   void change(uint64_t id, bool reads, bool writes) noexcept;
   void remove(uint64_t id) noexcept;

@@ -68,11 +68,13 @@ Result<HostPort> parse_host_port(std::string_view text) {
     rest = text.substr(colon);
     if (rest.find(':', 1) != rest.npos) return wrong(text, "an IPv6 address stands in brackets");
   }
-  if (parsed.host.empty() || parsed.host.size() > kMostName) return wrong(text, "the host is missing or too long");
+  if (parsed.host.empty() || parsed.host.size() > kMostName)
+    return wrong(text, "the host is missing or too long");
   if (!rest.starts_with(':')) return wrong(text, "the port is missing");
   const char* end = rest.data() + rest.size();
   auto [stop, error] = std::from_chars(rest.data() + 1, end, parsed.port);
-  if (error != std::errc() || stop != end || parsed.port == 0) return wrong(text, "a port is a number from 1 to 65535");
+  if (error != std::errc() || stop != end || parsed.port == 0)
+    return wrong(text, "a port is a number from 1 to 65535");
   return parsed;
 }
 
@@ -89,7 +91,8 @@ Result<std::vector<HostPort>> parse_host_ports(std::string_view text) {
   }
 }
 
-Result<std::vector<Address>> resolve(const std::string& host, uint16_t port, const transport::Bounds& bounds) {
+Result<std::vector<Address>> resolve(const std::string& host, uint16_t port,
+                                     const transport::Bounds& bounds) {
   if (auto numeric = parse_ip(host); numeric.ok()) return std::vector{numeric->with_port(port)};
   auto lookup = std::make_shared<Lookup>();
   // The one exception that can come here: no thread is to be had.
@@ -102,7 +105,8 @@ Result<std::vector<Address>> resolve(const std::string& host, uint16_t port, con
   while (!lookup->finished) {
     if (bounds.aborted()) return Status(Code::aborted, "the communicator was aborted");
     const int ms = bounds.deadline.left_ms(50);
-    if (ms == 0) return Status(Code::timeout, "looking up the name " + host + " took too long: does its DNS answer?");
+    if (ms == 0)
+      return Status(Code::timeout, "looking up the name " + host + " took too long: does its DNS answer?");
     lookup->done.wait_for(lock, std::chrono::milliseconds(ms));
   }
   if (lookup->error != 0 || lookup->addresses.empty()) {

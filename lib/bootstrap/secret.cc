@@ -20,8 +20,9 @@ Status judge(const std::string& path, const struct stat& file) {
   const std::string what = "the secret file " + path;
   if (!S_ISREG(file.st_mode)) return {Code::auth, what + " is no regular file" + kMake};
   if (file.st_uid != ::geteuid()) {
-    return {Code::auth, what + " belongs to user " + std::to_string(file.st_uid) + ", this rank runs as user " +
-                            std::to_string(::geteuid()) + ": give it a copy of its own, mode 0600"};
+    return {Code::auth, what + " belongs to user " + std::to_string(file.st_uid) +
+                            ", this rank runs as user " + std::to_string(::geteuid()) +
+                            ": give it a copy of its own, mode 0600"};
   }
   if ((file.st_mode & 077) != 0) {
     return {Code::auth, what + " can be read or written by others than its user: chmod 600 " + path +

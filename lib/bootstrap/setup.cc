@@ -32,8 +32,8 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
 }
 
-// Where rank 0 binds for an entry of its list. A name may mean another address here than elsewhere (127.0.1.1 on
-// Debian), so it stands for every address of this host; a numeric address for itself.
+// Where rank 0 binds for an entry of its list. A name may mean another address here than elsewhere (127.0.1.1
+// on Debian), so it stands for every address of this host; a numeric address for itself.
 Place bind_place(const HostPort& at) {
   auto numeric = parse_ip(at.host);
   if (numeric.ok()) return {numeric->with_port(at.port), {}};
@@ -57,17 +57,19 @@ Result<Fd> listen_known(const HostPort& at) {
   auto fd = listen_at(place);
   if (fd.ok() || fd.status().code() != Code::invalid) return fd;
   // Behind an address of another machine: a service's, say.
-  log::warn("bootstrap: rank 0 is told to be at {}, which is no address of this host; it listens on all there are",
-            to_string(place));
+  log::warn(
+      "bootstrap: rank 0 is told to be at {}, which is no address of this host; it listens on all there are",
+      to_string(place));
   return listen_anywhere(at.port);
 }
 
 Result<std::vector<Fd>> open_unix(const Membership& m) {
   auto fd = listen_at(meeting_place(m));
   if (!fd.ok() && fd.status().code() == Code::state) {
-    return Status(Code::mismatch, "job \"" + m.job +
-                                      "\" has a rank 0 on this host already: two ranks were given rank 0, or two "
-                                      "jobs the same name");
+    return Status(Code::mismatch,
+                  "job \"" + m.job +
+                      "\" has a rank 0 on this host already: two ranks were given rank 0, or two "
+                      "jobs the same name");
   }
   if (!fd.ok()) return fd.status();
   std::vector<Fd> all;
@@ -78,7 +80,8 @@ Result<std::vector<Fd>> open_unix(const Membership& m) {
 }  // namespace
 
 Status check(const Membership& m) {
-  if (m.size < 1 || m.size > kMostRanks) return {Code::invalid, "a job has 1 to 1048576 ranks, not " + std::to_string(m.size)};
+  if (m.size < 1 || m.size > kMostRanks)
+    return {Code::invalid, "a job has 1 to 1048576 ranks, not " + std::to_string(m.size)};
   if (m.rank < 0 || m.rank >= m.size) {
     return {Code::invalid, "rank " + std::to_string(m.rank) + " is not in 0.." + std::to_string(m.size - 1)};
   }
@@ -91,9 +94,10 @@ Status check(const Membership& m) {
                                " are no range (PLAIT_PORTS=MIN-MAX)"};
   }
   if (over_network(m) && m.allgather == nullptr && m.secret == nullptr && !m.insecure) {
-    return {Code::auth, "ranks on a network need a secret: PLAIT_SECRET_FILE=FILE, the same bytes for all ranks, mode "
-                        "0600 (docs/bootstrap.md says how it gets there); PLAIT_INSECURE=1 goes without, and lets "
-                        "anybody in"};
+    return {Code::auth,
+            "ranks on a network need a secret: PLAIT_SECRET_FILE=FILE, the same bytes for all ranks, mode "
+            "0600 (docs/bootstrap.md says how it gets there); PLAIT_INSECURE=1 goes without, and lets "
+            "anybody in"};
   }
   return {};
 }
@@ -106,9 +110,7 @@ Result<Self> self_of(const Membership& m) {
   self.epoch = m.epoch;
   self.job_hash = sha256(std::as_bytes(std::span(m.job)));
   self.trusted.secret = m.secret;
-  self.trusted.trust = m.secret          ? Trust::secret
-                       : over_network(m) ? Trust::insecure
-                                         : Trust::host;
+  self.trusted.trust = m.secret ? Trust::secret : over_network(m) ? Trust::insecure : Trust::host;
   PLAIT_TRY(random_bytes(std::as_writable_bytes(std::span(&self.instance, 1))));
   self.instance |= 1;  // never 0
   if (over_network(m) && !m.interfaces.empty()) {
@@ -164,7 +166,8 @@ Result<Own> open_own(const Membership& m, const std::optional<Address>& loopback
   if (!chosen.ok()) return chosen.status();
   for (const Interface& i : *chosen) {
     if (i.address.family == 6 && i.address.link_local()) continue;  // means nothing without this host's scope
-    if (own.contact.addresses.size() < kMostPublished) own.contact.addresses.push_back(i.address.with_port(own.port));
+    if (own.contact.addresses.size() < kMostPublished)
+      own.contact.addresses.push_back(i.address.with_port(own.port));
   }
   return own;
 }
@@ -194,9 +197,10 @@ Result<std::vector<Fd>> open_known(const Membership& m, const std::vector<HostPo
       if (fd.status().code() != Code::state) return fd.status();
       if (bounds.aborted()) return Status(Code::aborted, "the communicator was aborted");
       if (bounds.deadline.passed()) {
-        return Status(Code::timeout, std::string(fd.status().text()) +
-                                         ": another job's rank 0, or a second rank 0 of this job? Try another port "
-                                         "(PLAIT_ROOT=HOST:PORT)");
+        return Status(Code::timeout,
+                      std::string(fd.status().text()) +
+                          ": another job's rank 0, or a second rank 0 of this job? Try another port "
+                          "(PLAIT_ROOT=HOST:PORT)");
       }
       const timespec nap{0, 20'000'000};
       ::nanosleep(&nap, nullptr);

@@ -18,8 +18,8 @@ Result<Self> self_of(const Membership& m);
 
 // The abstract name where ranks of one host meet.
 Place meeting_place(const Membership& m);
-// The loopback address to listen at where rank 0 is to be found at such addresses only: then all ranks are on this host,
-// and nobody else need see them.
+// The loopback address to listen at where rank 0 is to be found at such addresses only: then all ranks are on
+// this host, and nobody else need see them.
 std::optional<Address> loopback_of(const std::vector<HostPort>& root);
 
 // This rank's own listener and what others are told of it. `port`: of TCP, else 0.
@@ -30,7 +30,8 @@ struct Own {
 };
 Result<Own> open_own(const Membership& m, const std::optional<Address>& loopback);
 
-// Rank 0: where it is known to be. Waits while a port is taken, which may be another job's, about to let go of it.
+// Rank 0: where it is known to be. Waits while a port is taken, which may be another job's, about to let go
+// of it.
 Result<std::vector<Fd>> open_known(const Membership& m, const std::vector<HostPort>& root,
                                    const transport::Bounds& bounds);
 

@@ -39,7 +39,8 @@ void set(int fd, int level, int name, int value) noexcept {
   (void)::setsockopt(fd, level, name, &value, sizeof value);
 }
 
-// A host that vanished says nothing: probes and a bound on unacknowledged data make it known in about half a minute.
+// A host that vanished says nothing: probes and a bound on unacknowledged data make it known in about half a
+// minute.
 void tune(int fd) noexcept {
   set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -70,9 +71,7 @@ Result<Fd> listen_at(const Place& place) {
   const SocketAddress address = socket_address(place);
   if (::bind(fd.get(), address.get(), address.length) == 0 && ::listen(fd.get(), kBacklog) == 0) return fd;
   const int error = errno;
-  const Code code = error == EADDRINUSE      ? Code::state
-                    : error == EADDRNOTAVAIL ? Code::invalid
-                                             : Code::system;
+  const Code code = error == EADDRINUSE ? Code::state : error == EADDRNOTAVAIL ? Code::invalid : Code::system;
   return Status(code, std::string(Status::system(error, where).text()));
 }
 
@@ -152,8 +151,8 @@ Process peer_process(int fd) noexcept {
 
 Status check_user(const Process& process) {
   if (process.uid == int64_t(::geteuid())) return {};
-  return {Code::auth, "process " + std::to_string(process.pid) + " belongs to user " + std::to_string(process.uid) +
-                          ", this rank to user " + std::to_string(::geteuid())};
+  return {Code::auth, "process " + std::to_string(process.pid) + " belongs to user " +
+                          std::to_string(process.uid) + ", this rank to user " + std::to_string(::geteuid())};
 }
 
 }  // namespace plait::bootstrap

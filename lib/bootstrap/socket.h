@@ -35,8 +35,8 @@ Fd start_connect(const Place& place, const Address& source) noexcept;
 // errno of a connect() that ended, 0 for success, EINPROGRESS while it lasts.
 int connect_result(int fd) noexcept;
 
-// No descriptor, and errno, when nobody waits or the kernel refuses. `from` becomes the other's address, of family 0
-// over a Unix socket.
+// No descriptor, and errno, when nobody waits or the kernel refuses. `from` becomes the other's address, of
+// family 0 over a Unix socket.
 Fd accept_from(int listener, Address* from) noexcept;
 
 // Who is at the other end of a Unix socket, as the kernel knows.

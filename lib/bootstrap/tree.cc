@@ -53,7 +53,8 @@ void Tree::handle(Neighbour& from, ByteView message) {
     good = take_down(message);
   } else if (kind == Kind::notice) {
     Notice notice;
-    good = decode(view, notice) && notice.culprit < self_.size;
+    good = decode(view, notice) && notice.origin >= 0 && notice.origin < self_.size && notice.culprit >= -1 &&
+           notice.culprit < self_.size;
     if (good) {
       flood(message, &from);
       hear(notice);
@@ -67,7 +68,8 @@ void Tree::handle(Neighbour& from, ByteView message) {
   }
   if (!good && from.link) {
     from.link->close({Code::internal, "its message makes no sense (kind " +
-                                          std::to_string(kind ? int(*kind) : -1) + "): is it the same plait?"});
+                                          std::to_string(kind ? int(*kind) : -1) +
+                                          "): is it the same plait?"});
   }
 }
 
@@ -82,8 +84,8 @@ void Tree::lost(Neighbour& neighbour) {
   notice.code = int32_t(Code::peer);
   notice.text = "job \"" + self_.job + "\" lost rank " + std::to_string(neighbour.rank) +
                 name_of(joined() ? contacts_[size_t(neighbour.rank)] : neighbour.contact) +
-                (joined() ? "" : " while its ranks were meeting") + ": " + std::string(why.text()) + ", as rank " +
-                std::to_string(self_.rank) + " saw";
+                (joined() ? "" : " while its ranks were meeting") + ": " + std::string(why.text()) +
+                ", as rank " + std::to_string(self_.rank) + " saw";
   flood(encode(notice), &neighbour);
   hear(notice);
 }

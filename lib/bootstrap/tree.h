@@ -1,9 +1,9 @@
 // The tree of a group: how ranks get into it, and what goes up and down it.
 //
-// Every rank dials rank 0, which keeps the first kChildren and sends the others on to one of these, in turn, where they
-// are kept or sent on again: a tree of depth O(log n) whose root has seen every rank. Exchange 0 is everybody's
-// Contact; with it, joining is done. Where contacts are known before (plan()), the parent of rank r is (r - 1) /
-// kChildren instead.
+// Every rank dials rank 0, which keeps the first kChildren and sends the others on to one of these, in turn,
+// where they are kept or sent on again: a tree of depth O(log n) whose root has seen every rank. Exchange 0
+// is everybody's Contact; with it, joining is done. Where contacts are known before (plan()), the parent of
+// rank r is (r - 1) / kChildren instead.
 #pragma once
 
 #include <deque>
@@ -23,7 +23,8 @@ class Tree {
  public:
   static constexpr size_t kMostHeard = 256;
 
-  // `mine` lacks addresses where these are only known once a connection exists: `port` is where this rank listens.
+  // `mine` lacks addresses where these are only known once a connection exists: `port` is where this rank
+  // listens.
   Tree(const Self& self, Poller& poller, Door& door, Contact mine, uint16_t port);
 
   // One of these, once: rank 0 may be at these places; or, everybody is known.
@@ -107,7 +108,7 @@ class Tree {
   std::vector<Place> root_;
   std::optional<Dialer> dialer_;
   Neighbour target_;  // whom dialer_ dials, or who was asked to be the parent
-  Status refused_;  // why one had to begin again, the last time
+  Status refused_;    // why one had to begin again, the last time
   int restarts_ = 0, hops_ = 0;
   bool planned_ = false;
 

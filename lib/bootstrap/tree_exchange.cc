@@ -108,7 +108,8 @@ void Tree::finish_round(std::vector<Bytes> all) {
   std::vector<Contact> contacts(all.size());
   for (size_t r = 0; r < all.size(); r++) {
     if (!decode(all[r], contacts[r])) {
-      return fail({Code::internal, "rank " + std::to_string(r) + " said where it is in a way that makes no sense"});
+      return fail(
+          {Code::internal, "rank " + std::to_string(r) + " said where it is in a way that makes no sense"});
     }
     // What is local to a host is not told: our own is as we know it.
     if (int32_t(r) == self_.rank) contacts[r] = mine_;

@@ -8,6 +8,8 @@ namespace plait::bootstrap {
 namespace {
 
 constexpr int kMostHops = 64;  // more redirections than any tree is deep
+constexpr int kRoundsElsewhere =
+    8;  // then rank 0 is asked again: perhaps that rank is gone, and rank 0 knows why
 
 int32_t planned_parent(int32_t rank) { return (rank - 1) / Group::kChildren; }
 
@@ -22,8 +24,8 @@ std::string ranks_text(const std::vector<int32_t>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
-// Addresses by which others may reach this rank: how it was reached or reached others, then its interfaces'. Loopback
-// says nothing to other hosts, so it only stands where there is nothing else.
+// Addresses by which others may reach this rank: how it was reached or reached others, then its interfaces'.
+// Loopback says nothing to other hosts, so it only stands where there is nothing else.
 void add_addresses(Contact& contact, const std::vector<Address>& used, uint16_t port) {
   std::vector<Address> all;
   for (const Address& address : used) {
@@ -36,8 +38,8 @@ void add_addresses(Contact& contact, const std::vector<Address>& used, uint16_t 
 }
 
 std::string described(const Arrival& arrival) {
-  return "host " + arrival.hello.contact.host + ", process " + std::to_string(arrival.hello.contact.pid) + ", " +
-         arrival.link->who();
+  return "host " + arrival.hello.contact.host + ", process " + std::to_string(arrival.hello.contact.pid) +
+         ", " + arrival.link->who();
 }
 
 }  // namespace
@@ -92,8 +94,10 @@ void Tree::climb() {
     dialer_.reset();
     ask(std::move(link));
   } else if (dialer_->hopeless()) {
-    fail({dialer_->why().code(), "joining job \"" + self_.job + "\" as rank " + std::to_string(self_.rank) + ": " +
-                                     std::string(dialer_->why().text())});
+    fail({dialer_->why().code(), "joining job \"" + self_.job + "\" as rank " + std::to_string(self_.rank) +
+                                     ": " + std::string(dialer_->why().text())});
+  } else if (target_.rank != 0 && !planned_ && dialer_->rounds() >= kRoundsElsewhere) {
+    restart(Status(dialer_->why()));
   }
 }
 
@@ -127,13 +131,16 @@ void Tree::hear_answer(ByteView message) {
     if (!refusal.later) return fail(refusal.status);
     restart(refusal.status);
   } else {
-    restart({Code::internal, "rank " + std::to_string(target_.rank) + " answered with a message that makes no sense"});
+    restart({Code::internal,
+             "rank " + std::to_string(target_.rank) + " answered with a message that makes no sense"});
   }
 }
 
 void Tree::follow(const Redirect& redirect) {
-  const bool sound = redirect.rank > 0 && redirect.rank < self_.size && redirect.rank != self_.rank && !planned_;
-  if (!sound || ++hops_ > kMostHops) return restart({Code::internal, "it was sent on to a rank that makes no sense"});
+  const bool sound =
+      redirect.rank > 0 && redirect.rank < self_.size && redirect.rank != self_.rank && !planned_;
+  if (!sound || ++hops_ > kMostHops)
+    return restart({Code::internal, "it was sent on to a rank that makes no sense"});
   door_.let_go(std::move(target_.link));
   target_ = Neighbour();
   target_.rank = redirect.rank;
@@ -178,15 +185,16 @@ Status Tree::objection(const Arrival& arrival) const {
   const std::string who = "rank " + std::to_string(rank) + " (" + described(arrival) + ")";
   if (!failed_.ok()) return failed_;
   if (arrival.hello.size != self_.size) {
-    return {Code::mismatch, who + " says the job has " + std::to_string(arrival.hello.size) + " ranks, rank " +
-                                std::to_string(self_.rank) + " says " + std::to_string(self_.size)};
+    return {Code::mismatch, who + " says the job has " + std::to_string(arrival.hello.size) +
+                                " ranks, rank " + std::to_string(self_.rank) + " says " +
+                                std::to_string(self_.size)};
   }
   if (rank >= self_.size) return {Code::mismatch, who + " is out of range"};
   const Seen& seen = seen_[size_t(rank)];
   if (seen.instance != 0 && seen.instance != arrival.hello.instance) {
-    return {Code::mismatch, "rank " + std::to_string(rank) + " came twice: " +
-                                (rank == self_.rank ? "this one" : seen.who) + ", and " + described(arrival) +
-                                ": two processes were given the same rank"};
+    return {Code::mismatch, "rank " + std::to_string(rank) +
+                                " came twice: " + (rank == self_.rank ? "this one" : seen.who) + ", and " +
+                                described(arrival) + ": two processes were given the same rank"};
   }
   if (joined()) return {Code::mismatch, who + " came when all ranks of job \"" + self_.job + "\" had met"};
   if (planned_ && planned_parent(rank) != self_.rank) return {Code::mismatch, who + " does not belong here"};
@@ -219,13 +227,16 @@ Status Tree::missing() const {
   const std::string job = "bootstrap of job \"" + self_.job + "\": ";
   if (self_.rank == 0) return missing_ranks();
   if (parent_.link) {
-    return {Code::timeout, job + "not all ranks came before the deadline, and rank 0 did not say who is missing"};
+    return {Code::timeout,
+            job + "not all ranks came before the deadline, and rank 0 did not say who is missing"};
   }
   const Status& why = dialer_ && !dialer_->why().ok() ? dialer_->why() : refused_;
-  std::string text = job + "rank " + std::to_string(target_.rank) + " did not come or could not be reached before the "
+  std::string text = job + "rank " + std::to_string(target_.rank) +
+                     " did not come or could not be reached before the "
                      "deadline";
   if (!why.ok()) text += " (" + std::string(why.text()) + ")";
-  const bool refused = why.code() == Code::auth || why.code() == Code::version || why.code() == Code::mismatch;
+  const bool refused =
+      why.code() == Code::auth || why.code() == Code::version || why.code() == Code::mismatch;
   return {refused ? why.code() : Code::timeout,
           text + "; did it start, with the same job name, secret and PLAIT_ROOT?" + door_.hint()};
 }
@@ -244,7 +255,8 @@ Status Tree::missing_ranks() const {
   }
   std::string text = "bootstrap of job \"" + self_.job + "\": ";
   if (!absent.empty()) text += ranks_text(absent) + " did not come before the deadline";
-  if (!absent.empty() && !joined()) text += "; did they start, with the same job name, secret and PLAIT_ROOT?";
+  if (!absent.empty() && !joined())
+    text += "; did they start, with the same job name, secret and PLAIT_ROOT?";
   if (!astray.empty()) {
     const Seen& first = seen_[size_t(astray.front())];
     text += (absent.empty() ? "" : " ") + ranks_text(astray) + " came and did not get their place (rank " +

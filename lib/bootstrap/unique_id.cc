@@ -47,8 +47,8 @@ std::string job_of(const UniqueId& id) {
   return text;
 }
 
-// Ids made here, and their listeners until rank 0 joins. A forked child has them too, but is not whom the id means:
-// hence the process.
+// Ids made here, and their listeners until rank 0 joins. A forked child has them too, but is not whom the id
+// means: hence the process.
 struct Made {
   std::mutex mutex;
   struct Entry {
@@ -68,8 +68,9 @@ Result<Fd> take_made_listener(const std::string& job) {
   const std::lock_guard lock(made().mutex);
   auto found = made().entries.find(job);
   if (found == made().entries.end() || found->second.process != ::getpid()) {
-    return Status(Code::invalid, "the unique id was made by another process: the process that becomes rank 0 must make "
-                                 "it, and hand it to the others");
+    return Status(Code::invalid,
+                  "the unique id was made by another process: the process that becomes rank 0 must make "
+                  "it, and hand it to the others");
   }
   return std::move(found->second.listener);
 }
@@ -112,8 +113,9 @@ Result<Membership> membership_of(const UniqueId& bytes, int32_t rank, int32_t si
   checksum(id, sum);
   if (id.magic != good.magic || id.version != good.version || sum != id.checksum || id.count == 0 ||
       id.count > kMostAddresses || id.port == 0 || id.zero != good.zero) {
-    return Status(Code::invalid, "these 128 bytes are no unique id of this version of plait, or were damaged on their "
-                                 "way from rank 0");
+    return Status(Code::invalid,
+                  "these 128 bytes are no unique id of this version of plait, or were damaged on their "
+                  "way from rank 0");
   }
   Membership m;
   m.rank = rank;

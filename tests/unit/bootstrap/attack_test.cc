@@ -22,7 +22,8 @@ class Lines {
   ~Lines() { log::set_sink(nullptr); }
   size_t count(std::string_view part) const {
     const std::lock_guard lock(mutex_);
-    return size_t(std::count_if(lines_.begin(), lines_.end(), [&](auto& l) { return l.find(part) != l.npos; }));
+    return size_t(
+        std::count_if(lines_.begin(), lines_.end(), [&](auto& l) { return l.find(part) != l.npos; }));
   }
 
  private:
@@ -119,7 +120,8 @@ TEST_F(Attack, SlowLoris) {
       ASSERT_TRUE(slow.back());
     }
     for (int ms = 0; ms < 1'000; ms += 100) {
-      for (const Fd& fd : slow) send_all(fd, bytes_of_text(std::string_view("PLAITbs\n\1\0\0", 11).substr(size_t(ms) / 100, 1)));
+      for (const Fd& fd : slow)
+        send_all(fd, bytes_of_text(std::string_view("PLAITbs\n\1\0\0", 11).substr(size_t(ms) / 100, 1)));
       usleep(100'000);
     }
     // A rank gets through beside them; they are cut off after kPatience.

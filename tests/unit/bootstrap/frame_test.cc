@@ -35,7 +35,8 @@ TEST(Frame, ComesOutAsItWentInHoweverItIsCut) {
   Opener opener(key_of(1));
   std::vector<Bytes> sent, got;
   Bytes wire;
-  for (int i = 0; i < 200; i++) sealer.seal(sent.emplace_back(random_message(random, i % 10 == 0 ? 100'000 : 300)), wire);
+  for (int i = 0; i < 200; i++)
+    sealer.seal(sent.emplace_back(random_message(random, i % 10 == 0 ? 100'000 : 300)), wire);
   for (size_t at = 0; at < wire.size();) {
     const size_t n = std::min<size_t>(wire.size() - at, random() % 5000 + 1);
     opener.feed(ByteView(wire).subspan(at, n));
@@ -112,7 +113,8 @@ TEST(Frame, RandomBytesNeverBecomeAMessage) {
 TEST(Messages, DecodersSurviveAnything) {
   std::mt19937 random(fresh_seed());
   Hello hello;
-  hello.contact = {"host", 7, {parse_ip("10.0.0.1")->with_port(5), parse_ip("fd00::1")->with_port(6)}, "door"};
+  hello.contact = {
+      "host", 7, {parse_ip("10.0.0.1")->with_port(5), parse_ip("fd00::1")->with_port(6)}, "door"};
   Bundle bundle;
   const Bytes item = bytes_of_text("contribution");
   bundle.items = {{0, item}, {2, item}};

@@ -39,7 +39,8 @@ TEST_P(Over, ANoticeReachesEveryOtherRankOnce) {
       }
       return std::count(heard.begin(), heard.end(), 1) == kSize - 1;
     });
-    if (std::count(heard.begin(), heard.end(), 1) != kSize - 1 || heard[size_t(rank)] != 0) return "not heard once";
+    if (std::count(heard.begin(), heard.end(), 1) != kSize - 1 || heard[size_t(rank)] != 0)
+      return "not heard once";
     if (!wrong.empty()) return wrong;
     return leave(*group);
   });
@@ -76,7 +77,8 @@ TEST_P(Over, RanksThatNeverComeAreNamedToAll) {
     auto [group, status] = join(member(job_, rank, 12, root_), 1'500);
     if (group) return "joined without them";
     if (status.code() != Code::timeout) return std::string(status.text());
-    return status.text().find("ranks 4, 9 did not come") != std::string::npos ? "" : std::string(status.text());
+    return status.text().find("ranks 4, 9 did not come") != std::string::npos ? ""
+                                                                              : std::string(status.text());
   });
 }
 
@@ -90,7 +92,9 @@ TEST_P(Over, ARankThatDoesNotExchangeIsNamedToAll) {
     }
     auto all = group->allgather({}, within_ms(1'000));
     if (all.ok()) return "without rank 7";
-    return all.status().text().find("rank 7 did not come") != std::string::npos ? "" : std::string(all.status().text());
+    return all.status().text().find("rank 7 did not come") != std::string::npos
+               ? ""
+               : std::string(all.status().text());
   });
 }
 
@@ -210,7 +214,8 @@ TEST_P(Over, EveryoneMeetsEveryoneAtOnce) {
       });
       if (!wrong.empty()) return wrong;
       if (heard != meetings.size()) return "heard " + std::to_string(heard);
-      if (auto all = group->allgather({}, within_ms(20'000)); !all.ok()) return std::string(all.status().text());
+      if (auto all = group->allgather({}, within_ms(20'000)); !all.ok())
+        return std::string(all.status().text());
     }
     return leave(*group);
   });
@@ -265,7 +270,8 @@ TEST_P(Over, AMeetingWithTheDeadFails) {
     auto meeting = group->meet(2);
     poll_until(*group, [&] { return meeting->state() == Meeting::State::failed; });
     if (meeting->state() != Meeting::State::failed) return "not failed";
-    if (meeting->status().text().find("rank 2") == std::string_view::npos) return std::string(meeting->status().text());
+    if (meeting->status().text().find("rank 2") == std::string_view::npos)
+      return std::string(meeting->status().text());
     auto all = group->allgather({}, within_ms(5'000));
     return all.ok() ? "exchanged" : "";
   });

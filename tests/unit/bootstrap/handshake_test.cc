@@ -222,14 +222,15 @@ TEST(Handshake, RandomBytesNeverGetThrough) {
     Talk talk(kOurs, kOurs);
     // A preamble that fits, so that the rest is looked at.
     talk.run({}, [&](Bytes& proposal) {
-      for (size_t at = random() % 2 == 0 ? 16 : 0; at < proposal.size(); at++) proposal[at] = std::byte(random());
+      for (size_t at = random() % 2 == 0 ? 16 : 0; at < proposal.size(); at++)
+        proposal[at] = std::byte(random());
     });
     EXPECT_NE(talk.listener.state(), State::done);
   }
 }
 
-// The wire format does not change unnoticed: what is said for given nonces, computed from docs/security.md by other means
-// (Python's hmac).
+// The wire format does not change unnoticed: what is said for given nonces, computed from docs/security.md by
+// other means (Python's hmac).
 TEST(Handshake, SaysWhatItAlwaysSaid) {
   Nonce a, b;
   a.fill(std::byte(0xaa));

@@ -8,12 +8,16 @@
 namespace plait::bootstrap {
 namespace {
 
-Interface make(const char* name, const char* address, bool up = true) { return {name, *parse_ip(address), up}; }
+Interface make(const char* name, const char* address, bool up = true) {
+  return {name, *parse_ip(address), up};
+}
 
-const std::vector<Interface> kHost = {
-    make("lo", "127.0.0.1"),      make("lo", "::1"),           make("docker0", "172.17.0.1"), make("eth0", "10.0.0.5"),
-    make("eth0", "fe80::5"),      make("eth0", "fd00::5"),     make("eth1", "192.168.7.5"),   make("eth10", "10.9.0.5"),
-    make("eth2", "10.2.0.5", false), make("veth12", "169.254.3.3"), make("virbr0", "192.168.122.1")};
+const std::vector<Interface> kHost = {make("lo", "127.0.0.1"),         make("lo", "::1"),
+                                      make("docker0", "172.17.0.1"),   make("eth0", "10.0.0.5"),
+                                      make("eth0", "fe80::5"),         make("eth0", "fd00::5"),
+                                      make("eth1", "192.168.7.5"),     make("eth10", "10.9.0.5"),
+                                      make("eth2", "10.2.0.5", false), make("veth12", "169.254.3.3"),
+                                      make("virbr0", "192.168.122.1")};
 
 std::string chosen(const std::vector<Interface>& all, std::string_view wanted) {
   auto list = choose(all, wanted);
@@ -80,9 +84,9 @@ TEST(HostPorts, AreParsed) {
   EXPECT_EQ((*list)[0].port, 2000);
   EXPECT_EQ((*list)[2].host, "fd00::1");
   EXPECT_EQ((*list)[2].port, 65535);
-  for (const char* bad : {"", "node1", "node1:", ":1", "node1:0", "node1:65536", "node1:x", "node1:1x", "fd00::1:5", "[fd00::1]",
-                          "[fd00::1]5", "[fd00::1", "[node1]:5", "a:1,", "a:1,,b:2", "a:-1", "a: 1",
-                          "a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1"}) {
+  for (const char* bad : {"", "node1", "node1:", ":1", "node1:0", "node1:65536", "node1:x", "node1:1x",
+                          "fd00::1:5", "[fd00::1]", "[fd00::1]5", "[fd00::1", "[node1]:5", "a:1,", "a:1,,b:2",
+                          "a:-1", "a: 1", "a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1"}) {
     EXPECT_EQ(parse_host_ports(bad).status().code(), Code::invalid) << bad;
   }
 }

@@ -39,7 +39,8 @@ TEST_P(Join, TellsEachRankWhereTheOthersAre) {
     for (int r = 0; r < 12; r++) {
       const Contact& c = group->contact(r);
       if (c.pid != getpid() || c.host.empty()) return "no process or host";
-      if (root_.empty() != c.addresses.empty() || root_.empty() == c.door.empty()) return "wrong kind of place";
+      if (root_.empty() != c.addresses.empty() || root_.empty() == c.door.empty())
+        return "wrong kind of place";
       for (const Address& a : c.addresses) {
         if (!a.loopback() || a.port == 0) return "not on loopback: " + to_string(a);
       }

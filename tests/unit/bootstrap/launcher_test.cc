@@ -1,5 +1,5 @@
-// What launchers say, as real ones set it (recorded on Debian 12: Open MPI 4.1.4, MPICH 4.0.2, Slurm 22.05; torchrun
-// and Kubernetes after their documentation), and what contradicts itself.
+// What launchers say, as real ones set it (recorded on Debian 12: Open MPI 4.1.4, MPICH 4.0.2, Slurm 22.05;
+// torchrun and Kubernetes after their documentation), and what contradicts itself.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,28 +29,43 @@ Environment without(Environment e, const std::string& name) {
   return e;
 }
 
-const Environment kTorchrun = {{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"},
-                               {"GROUP_RANK", "1"}, {"GROUP_WORLD_SIZE", "2"}, {"ROLE_RANK", "5"}, {"ROLE_WORLD_SIZE", "8"},
-                               {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}, {"TORCHELASTIC_RUN_ID", "none"},
+const Environment kTorchrun = {{"RANK", "5"},
+                               {"WORLD_SIZE", "8"},
+                               {"LOCAL_RANK", "1"},
+                               {"LOCAL_WORLD_SIZE", "4"},
+                               {"GROUP_RANK", "1"},
+                               {"GROUP_WORLD_SIZE", "2"},
+                               {"ROLE_RANK", "5"},
+                               {"ROLE_WORLD_SIZE", "8"},
+                               {"MASTER_ADDR", "node1"},
+                               {"MASTER_PORT", "29500"},
+                               {"TORCHELASTIC_RUN_ID", "none"},
                                {"TORCHELASTIC_RESTART_COUNT", "0"}};
-const Environment kPlaitRun = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"},
-                               {"GROUP_RANK", "0"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "41234"},
-                               {"PLAIT_JOB", "0123abc"}};
-const Environment kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"OMPI_COMM_WORLD_NODE_RANK", "1"},
-                              {"OMPI_MCA_ess_base_jobid", "905445377"}, {"PMIX_NAMESPACE", "905445377"}, {"PMIX_RANK", "1"}};
-const Environment kMpich = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_FD", "8"}, {"MPI_LOCALRANKID", "1"},
-                            {"MPI_LOCALNRANKS", "2"}, {"HYDI_CONTROL_FD", "7"}};
-const Environment kSrun = {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_NPROCS", "2"}, {"SLURM_LOCALID", "1"},
-                           {"SLURM_NNODES", "1"}, {"SLURM_JOB_ID", "1"}, {"SLURM_JOBID", "1"}, {"SLURM_STEP_ID", "0"},
-                           {"SLURM_STEPID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_STEP_NUM_NODES", "1"},
-                           {"SLURM_STEP_NODELIST", "vm"}, {"SLURM_JOB_NODELIST", "vm"}, {"SLURM_STEP_TASKS_PER_NODE", "2"}};
+const Environment kPlaitRun = {
+    {"RANK", "1"},       {"WORLD_SIZE", "2"},          {"LOCAL_RANK", "1"},      {"LOCAL_WORLD_SIZE", "2"},
+    {"GROUP_RANK", "0"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "41234"}, {"PLAIT_JOB", "0123abc"}};
+const Environment kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "1"},       {"OMPI_COMM_WORLD_SIZE", "2"},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                              {"OMPI_COMM_WORLD_NODE_RANK", "1"},  {"OMPI_MCA_ess_base_jobid", "905445377"},
+                              {"PMIX_NAMESPACE", "905445377"},     {"PMIX_RANK", "1"}};
+const Environment kMpich = {{"PMI_RANK", "1"},        {"PMI_SIZE", "2"},        {"PMI_FD", "8"},
+                            {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}, {"HYDI_CONTROL_FD", "7"}};
+const Environment kSrun = {{"SLURM_PROCID", "1"},         {"SLURM_NTASKS", "2"},
+                           {"SLURM_NPROCS", "2"},         {"SLURM_LOCALID", "1"},
+                           {"SLURM_NNODES", "1"},         {"SLURM_JOB_ID", "1"},
+                           {"SLURM_JOBID", "1"},          {"SLURM_STEP_ID", "0"},
+                           {"SLURM_STEPID", "0"},         {"SLURM_STEP_NUM_TASKS", "2"},
+                           {"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_STEP_NODELIST", "vm"},
+                           {"SLURM_JOB_NODELIST", "vm"},  {"SLURM_STEP_TASKS_PER_NODE", "2"}};
 // The batch script itself, and what mpirun of MPICH leaves of Slurm's in a rank that it started from there.
-const Environment kBatch = {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_NPROCS", "2"}, {"SLURM_LOCALID", "0"},
-                            {"SLURM_NNODES", "1"}, {"SLURM_JOB_ID", "2"}};
-const Environment kBatchStep = kBatch + Environment{{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"},
-                                                    {"SLURM_STEP_NUM_NODES", "1"}, {"SLURM_STEP_NODELIST", "vm"}};
-const Environment kPod = {{"JOB_COMPLETION_INDEX", "3"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "train-0.train"}};
+const Environment kBatch = {{"SLURM_PROCID", "0"},  {"SLURM_NTASKS", "2"}, {"SLURM_NPROCS", "2"},
+                            {"SLURM_LOCALID", "0"}, {"SLURM_NNODES", "1"}, {"SLURM_JOB_ID", "2"}};
+const Environment kBatchStep = kBatch + Environment{{"SLURM_STEP_ID", "0"},
+                                                    {"SLURM_STEP_NUM_TASKS", "1"},
+                                                    {"SLURM_STEP_NUM_NODES", "1"},
+                                                    {"SLURM_STEP_NODELIST", "vm"}};
+const Environment kPod = {
+    {"JOB_COMPLETION_INDEX", "3"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "train-0.train"}};
 
 void expect(const Environment& e, const std::string& source, int rank, int size, const std::string& job,
             const std::string& root_host) {
@@ -68,7 +83,8 @@ void expect_error(const Environment& e, const std::vector<std::string>& parts) {
   ASSERT_FALSE(launch.ok()) << launch->source << " " << launch->rank << "/" << launch->size;
   EXPECT_EQ(launch.status().code(), Code::invalid);
   for (const auto& part : parts) {
-    EXPECT_NE(launch.status().text().find(part), std::string::npos) << launch.status().text() << " lacks " << part;
+    EXPECT_NE(launch.status().text().find(part), std::string::npos)
+        << launch.status().text() << " lacks " << part;
   }
 }
 
@@ -93,7 +109,9 @@ TEST(Launcher, LocalRankAndSize) {
 }
 
 TEST(Launcher, SlurmOnSeveralHostsMeetsOnTheFirst) {
-  const Environment spread = kSrun + Environment{{"SLURM_NTASKS", "8"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_STEP_NUM_NODES", "4"},
+  const Environment spread = kSrun + Environment{{"SLURM_NTASKS", "8"},
+                                                 {"SLURM_STEP_NUM_TASKS", "8"},
+                                                 {"SLURM_STEP_NUM_NODES", "4"},
                                                  {"SLURM_STEP_NODELIST", "n[01-03,7]x"}};
   expect(spread, "Slurm's srun", 1, 8, "1/0", "n01x");
   expect(spread + Environment{{"MASTER_ADDR", "fd00::1"}}, "Slurm's srun", 1, 8, "1/0", "[fd00::1]");
@@ -106,14 +124,17 @@ TEST(Launcher, TheInnermostWins) {
   expect(kBatch + kOpenMpi, "Open MPI's mpirun", 1, 2, "905445377", "");
   expect(kBatchStep + kMpich, "Hydra (mpirun of MPICH or Intel MPI)", 1, 2, "", "");
   // Of an outer level: the pod's, say.
-  expect(kOpenMpi + Environment{{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "Open MPI's mpirun", 1, 2, "905445377", "");
+  expect(kOpenMpi + Environment{{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "Open MPI's mpirun", 1, 2, "905445377",
+         "");
   // srun --mpi=pmi2
-  expect(kSrun + Environment{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "2.1"}}, "Slurm's srun", 1, 2, "1/0", "");
+  expect(kSrun + Environment{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "2.1"}}, "Slurm's srun", 1,
+         2, "1/0", "");
   expect(kBatch, "none", 0, 1, "", "");
 }
 
 TEST(Launcher, PlaitRootAndPlaitJobOverride) {
-  auto launch = detect_in(kTorchrun + Environment{{"PLAIT_ROOT", "10.0.0.1:4000,[fd00::1]:4000"}, {"PLAIT_JOB", "mine"}});
+  auto launch = detect_in(kTorchrun +
+                          Environment{{"PLAIT_ROOT", "10.0.0.1:4000,[fd00::1]:4000"}, {"PLAIT_JOB", "mine"}});
   ASSERT_TRUE(launch.ok());
   EXPECT_EQ(launch->root, "10.0.0.1:4000,[fd00::1]:4000");
   EXPECT_EQ(launch->root_source, "PLAIT_ROOT");
@@ -129,20 +150,24 @@ TEST(Launcher, ManyHostsWithoutAnAddressNamePlaitRoot) {
   expect_error(without(kPod, "MASTER_ADDR"), {"PLAIT_ROOT=", "Kubernetes"});
   // An address, but no name to make the port from.
   expect_error(kMpich + Environment{{"PMI_SIZE", "4"}, {"MASTER_ADDR", "n1"}}, {"PLAIT_JOB"});
-  expect_error(kTorchrun + Environment{{"MASTER_ADDR", "localhost"}}, {"MASTER_ADDR=localhost", "PLAIT_ROOT"});
+  expect_error(kTorchrun + Environment{{"MASTER_ADDR", "localhost"}},
+               {"MASTER_ADDR=localhost", "PLAIT_ROOT"});
 }
 
 TEST(Launcher, ContradictionsAreNamed) {
   const Environment hand = {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"PLAIT_JOB", "j"}};
   // WORLD_SIZE counts hosts.
-  expect_error(kTorchrun + Environment{{"WORLD_SIZE", "2"}, {"RANK", "1"}}, {"WORLD_SIZE=2", "LOCAL_WORLD_SIZE=4", "hosts"});
-  expect_error(hand + Environment{{"SLURM_NNODES", "2"}, {"SLURM_NTASKS", "16"}}, {"WORLD_SIZE=2", "SLURM_NNODES=2", "SLURM_NTASKS=16"});
+  expect_error(kTorchrun + Environment{{"WORLD_SIZE", "2"}, {"RANK", "1"}},
+               {"WORLD_SIZE=2", "LOCAL_WORLD_SIZE=4", "hosts"});
+  expect_error(hand + Environment{{"SLURM_NNODES", "2"}, {"SLURM_NTASKS", "16"}},
+               {"WORLD_SIZE=2", "SLURM_NNODES=2", "SLURM_NTASKS=16"});
   expect_error(kSrun + Environment{{"WORLD_SIZE", "1"}}, {"WORLD_SIZE=1", "SLURM_STEP_NUM_TASKS=2"});
   // Out of range.
   expect_error(hand + Environment{{"RANK", "2"}}, {"RANK=2", "WORLD_SIZE=2"});
   expect_error(kTorchrun + Environment{{"LOCAL_RANK", "4"}}, {"LOCAL_RANK=4", "LOCAL_WORLD_SIZE=4"});
   // Half a pair.
-  for (const char* name : {"RANK", "OMPI_COMM_WORLD_SIZE", "JOB_COMPLETION_INDEX"}) expect_error({{name, "1"}}, {name});
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_SIZE", "JOB_COMPLETION_INDEX"})
+    expect_error({{name, "1"}}, {name});
   expect_error({{"WORLD_SIZE", "4"}}, {"WORLD_SIZE=4", "RANK"});
   // No numbers.
   for (const char* junk : {"x", "-1", "1.5", "0x1", "99999999999999999999", " 1", "1 "}) {
@@ -153,9 +178,7 @@ TEST(Launcher, ContradictionsAreNamed) {
   expect_error(hand + Environment{{"PLAIT_JOB", std::string(201, 'j')}}, {"PLAIT_JOB"});
 }
 
-TEST(Launcher, EmptyIsUnset) {
-  expect({{"RANK", ""}, {"WORLD_SIZE", ""}}, "none", 0, 1, "", "");
-}
+TEST(Launcher, EmptyIsUnset) { expect({{"RANK", ""}, {"WORLD_SIZE", ""}}, "none", 0, 1, "", ""); }
 
 TEST(Launcher, PortsAreInTheirRange) {
   EXPECT_EQ(root_port(""), 20'000 + 0xcbf29ce484222325ull % 10'000);
@@ -182,8 +205,9 @@ TEST(HostList, Expands) {
   EXPECT_EQ(expand("r[0-1]n[0-2]"), "r0n0 r0n1 r0n2 r1n0 r1n1 r1n2");
   EXPECT_EQ(expand("n[0-999999999]", 2), "n0 n1");
   EXPECT_EQ(expand("r[5-9999999]n[3-9]", 1), "r5n3");
-  for (const char* bad : {"", ",", "a,,b", "a,", "n[", "n[]", "n[1", "n[1-]", "n[-1]", "n[3-1]", "n[a]", "n]1[", "n[1]]",
-                          "n[1-2-3]", "n[1,,2]", "n[1 ]", "a b", "n[[1]]", "n[99999999999]"}) {
+  for (const char* bad :
+       {"", ",", "a,,b", "a,", "n[", "n[]", "n[1", "n[1-]", "n[-1]", "n[3-1]", "n[a]", "n]1[", "n[1]]",
+        "n[1-2-3]", "n[1,,2]", "n[1 ]", "a b", "n[[1]]", "n[99999999999]"}) {
     EXPECT_EQ(expand(bad), "error") << bad;
   }
 }

@@ -47,7 +47,8 @@ void all_join(const std::string& root) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       // Ranks p, p + kProcesses, ...
-      run_ranks(kRanks / kProcesses, [&](int i) { return rank_main(member(job, i * kProcesses + p, kRanks, root)); });
+      run_ranks(kRanks / kProcesses,
+                [&](int i) { return rank_main(member(job, i * kProcesses + p, kRanks, root)); });
       _exit(testing::Test::HasFailure() ? 1 : 0);
     }
     children.push_back(child);

@@ -85,7 +85,10 @@ bool poll_until(Group& group, const std::function<bool()>& done, int64_t ms) {
 
 std::string leave(Group& group, int64_t ms) {
   group.leave();
-  return poll_until(group, [&] { return group.all_left(); }, ms) ? "" : "not all left";
+  return poll_until(
+             group, [&] { return group.all_left(); }, ms)
+             ? ""
+             : "not all left";
 }
 
 }  // namespace plait::bootstrap::test

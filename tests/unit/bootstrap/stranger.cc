@@ -16,7 +16,8 @@ Fd dial(const Place& place) {
     Fd fd = start_connect(place, {});
     if (!fd) continue;
     pollfd p{fd.get(), POLLOUT, 0};
-    if (::poll(&p, 1, 2'000) == 1 && connect_result(fd.get()) == 0 && !(local_address(fd.get()) == place.ip)) return fd;
+    if (::poll(&p, 1, 2'000) == 1 && connect_result(fd.get()) == 0 && !(local_address(fd.get()) == place.ip))
+      return fd;
   }
   return Fd();
 }

@@ -38,7 +38,8 @@ TEST(UniqueIds, BringRanksTogetherWhoeverComesFirst) {
 TEST(UniqueIds, SeveralAtOnceInOneProcess) {
   std::vector<UniqueId> ids;
   for (int i = 0; i < 3; i++) ids.push_back(make_unique_id("lo", 0, 0).value());
-  run_ranks(9, [&](int i) { return join_exchange_leave(membership_of(ids[size_t(i % 3)], i / 3, 3).value()); });
+  run_ranks(9,
+            [&](int i) { return join_exchange_leave(membership_of(ids[size_t(i % 3)], i / 3, 3).value()); });
 }
 
 TEST(UniqueIds, PortsAndInterfacesAreObeyed) {
@@ -93,7 +94,8 @@ class Blackboard {
     return {};
   }
   AllgatherCallback callback(int rank) {
-    return [this, rank](const void* mine, void* all, size_t bytes) { return allgather(rank, mine, all, bytes); };
+    return
+        [this, rank](const void* mine, void* all, size_t bytes) { return allgather(rank, mine, all, bytes); };
   }
 
  private:
@@ -127,7 +129,8 @@ TEST(Callback, WhatContradictsIsNamed) {
     if (rank == 1) m.secret = secret_of("a secret of their own");
     auto [group, status] = join(m);
     if (group || status.code() != Code::auth) return "joined";
-    return status.text().find("rank 1 has a secret file") != std::string::npos ? "" : std::string(status.text());
+    return status.text().find("rank 1 has a secret file") != std::string::npos ? ""
+                                                                               : std::string(status.text());
   });
   Membership m = member("callback", 0, 2);
   m.allgather = [](const void*, void*, size_t) { return Status(Code::peer, "the framework's word"); };
@@ -165,7 +168,8 @@ TEST(Callback, ARankThatDoesNotComeIsNamed) {
 TEST(Names, AreResolvedAndListsTried) {
   const std::string job = fresh_job(), port = std::to_string(free_port());
   run_ranks(5, [&](int rank) {
-    return join_exchange_leave(member(job, rank, 5, rank == 0 ? "localhost:" + port : "[::1]:" + port + ",localhost:" + port));
+    return join_exchange_leave(
+        member(job, rank, 5, rank == 0 ? "localhost:" + port : "[::1]:" + port + ",localhost:" + port));
   });
 }
 
