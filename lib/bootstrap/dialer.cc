@@ -80,7 +80,8 @@ void Dialer::start() {
   link_->ready();  // inside a host it is connected already
 }
 
-void Dialer::failed(const Status& why) {
+// By value: it may be the link's own, which ends here.
+void Dialer::failed(Status why) {
   link_.reset();
   why_ = Status(why.code(), where() + ": " + std::string(why.text()));
   const bool refused = why.code() == Code::auth || why.code() == Code::version;

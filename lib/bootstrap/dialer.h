@@ -30,7 +30,7 @@ class Dialer {
 
  private:
   void start();
-  void failed(const Status& why);
+  void failed(Status why);
   std::string where() const;
 
   const Self& self_;
