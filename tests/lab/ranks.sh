@@ -61,7 +61,8 @@ new_secret() {
 start_rank() {
   local r=$1
   local variables=(RANK="$1" WORLD_SIZE="$world" LOCAL_RANK="$2" LOCAL_WORLD_SIZE="$3" PLAIT_JOB="$job"
-    PLAIT_ROOT="$(root_address)" PLAIT_SECRET_FILE="$secret" "${rank_env[@]}")
+    PLAIT_ROOT="$(root_address)" PLAIT_SECRET_FILE="$secret" "${rank_env[@]}"
+    LAB_ADDRESS="$(address_of "${rank_host[r]}" "$family" "$root_network")") # for stand-ins and peers: plait asks nobody
   shift 3
   ip netns exec "$(name_of "${rank_host[r]}")" env "${variables[@]}" setpriv --pdeathsig KILL "$@" \
     </dev/null >"$lab_folder/out.$r" 2>"$lab_folder/err.$r" &

@@ -1,0 +1,107 @@
+# shellcheck shell=bash disable=SC2154,SC2034,SC2086 # variables come from run, and go to the lab; commands are words
+# Peers between two hosts, which are network namespaces joined by one veth pair. Sourced by run.
+#
+# The hosts and the ranks on them are those of tests/lab; launchers enter a namespace where they would log in to a host.
+
+# peers_across RANKS_PER_HOST: one line per variant: name|environment|command
+peers_across() {
+  local each=$1 n=$((2 * $1)) where o m
+  where=$(address_of a):$each,$(address_of b):$each
+  o="mpirun.openmpi -np $n -H $where --bind-to none --mca plm rsh --mca plm_rsh_agent $lab_folder/agent"
+  o+=" --mca oob_tcp_if_include eth0 --mca pml ob1 --mca btl self,vader,tcp --mca btl_tcp_if_include eth0"
+  o+=" --mca btl_base_warn_component_unused 0 $(exported)"
+  [ "$n" -le "$(nproc)" ] || o+=" --mca mpi_yield_when_idle 1"
+  m="mpirun.mpich -np $n -hosts $where -bind-to none -launcher rsh -launcher-exec $lab_folder/agent -iface eth0"
+  [ "$each" -gt 1 ] || echo "limit-tcp|TCP_ROOT=$(address_of a)|ranks $B/bench_tcp"
+  cat <<END
+plait||ranks $B/bench_plait
+plait-plain|BENCH_OWN_MEMORY=0|ranks $B/bench_plait
+ompi-def||$o $B/bench_ompi
+ompi-links2||$o --mca btl_tcp_links 2 $B/bench_ompi
+mpich-def|UCX_TLS=self,tcp UCX_NET_DEVICES=eth0|$m $B/bench_mpich
+gloo-def|BENCH_PIN=0|gloo_across
+gloo-pin|BENCH_PIN=1|gloo_across
+END
+}
+
+# Open MPI hands only named variables to other hosts.
+exported() {
+  local v
+  for v in IMPL SYNC COLLS MIN MAX SIZES BUDGET PIN RT TOUCH; do printf -- '-x BENCH_%s ' "$v"; done
+}
+
+# The agent of both launchers: [options] host command..., as they would call rsh.
+write_agent() {
+  cat >"$lab_folder/agent" <<END
+#!/bin/bash
+while [[ \$1 == -* ]]; do shift; done
+case \$1 in $(address_of a)) host=$(name_of a) ;; *) host=$(name_of b) ;; esac
+shift
+exec ip netns exec "\$host" bash -c "\$*"
+END
+  chmod +x "$lab_folder/agent"
+}
+
+# ranks COMMAND...: a process for each, as somebody would start them by hand; prints what rank 0 printed.
+ranks() {
+  start_ranks "$layout" $prio "$@"
+  wait_ranks "$limit"
+  cat "$lab_folder/out.0"
+  cat "$lab_folder"/err.* >&2
+}
+
+gloo_across() {
+  local store
+  store=$(mktemp -d -p "$lab_folder")
+  # shellcheck disable=SC2016 # the rank's shell expands it
+  GLOO_STORE=$store ranks bash -c 'GLOO_HOST=$LAB_ADDRESS exec "$0"' "$B/bench_gloo"
+}
+
+# The line itself, both directions at once: GB/s each.
+iperf() {
+  on a iperf3 --server --one-off --bind "$(address_of a)" >/dev/null &
+  sleep 0.5
+  on b $prio iperf3 --client "$(address_of a)" --bidir --time 3 --json | python3 -c '
+import json, sys
+end = json.load(sys.stdin)["end"]
+for way in ("sum_received", "sum_received_bidir_reverse"):
+    print("iperf3 --bidir,%.3f,GB/s" % (end[way]["bits_per_second"] / 8e9))'
+  wait $!
+}
+
+# one_across NAME ENVIRONMENT COMMAND
+one_across() {
+  local v
+  quiet
+  BENCH_SYNC=$(mktemp -p /dev/shm peers.XXXXXX)
+  (
+    export BENCH_IMPL=$1 BENCH_SYNC
+    for v in $2; do export "${v?}"; done
+    case $3 in
+      ranks* | gloo*) $3 ;;
+      *) on a $prio timeout -k 2 "$limit" $3 ;;
+    esac
+  ) 2>>"$OUT/errors.log" </dev/null | grep "^$1," || echo "# $1: no result, see $OUT/errors.log"
+  rm -f "$BENCH_SYNC"
+}
+
+# netns RANKS_PER_HOST ROUNDS [peer regex] [VAR=value...]
+netns() {
+  local each=$1 rounds=${2:-3} re=${3:-.} v r name envs cmd file
+  export BENCH_COLLS=${BENCH_COLLS:-allreduce,allreduce_inplace,barrier,pingpong} BENCH_MIN=${BENCH_MIN:-8} \
+    BENCH_MAX=${BENCH_MAX:-67108864} BENCH_SIZES=${BENCH_SIZES:-} BENCH_BUDGET=${BENCH_BUDGET:-0.12} \
+    BENCH_PIN=${BENCH_PIN:-1} BENCH_RT=${BENCH_RT:-0} BENCH_TOUCH=${BENCH_TOUCH:-0}
+  for v in "${@:4}"; do export "${v?}"; done
+  lab_begin
+  add_pair
+  write_agent
+  layout="$each $each"
+  file=$OUT/netns$((2 * each))-$(date +%H%M%S).csv
+  for ((r = 0; r < rounds; r++)); do
+    iperf
+    peers_across "$each" | grep -E "^($re)[^|]*\|" | while IFS='|' read -r name envs cmd; do
+      one_across "$name" "$envs" "$cmd"
+    done
+  done | tee -a "$file"
+  echo "# in $file"
+}
