@@ -30,14 +30,15 @@ exported() {
   for v in IMPL SYNC COLLS MIN MAX SIZES BUDGET PIN RT TOUCH; do printf -- '-x BENCH_%s ' "$v"; done
 }
 
-# The agent of both launchers: [options] host command..., as they would call rsh.
+# The agent of both launchers: [options] host command..., as they would call rsh. Namespaces share /dev/shm, where Open
+# MPI's files of two hosts with one name would be the same.
 write_agent() {
   cat >"$lab_folder/agent" <<END
 #!/bin/bash
 while [[ \$1 == -* ]]; do shift; done
 case \$1 in $(address_of a)) host=$(name_of a) ;; *) host=$(name_of b) ;; esac
 shift
-exec ip netns exec "\$host" bash -c "\$*"
+exec ip netns exec "\$host" unshare --uts bash -c "hostname \$host; \$*"
 END
   chmod +x "$lab_folder/agent"
 }
@@ -59,9 +60,11 @@ gloo_across() {
 
 # The line itself, both directions at once: GB/s each.
 iperf() {
-  on a iperf3 --server --one-off --bind "$(address_of a)" >/dev/null &
+  local first=$prio
+  [ "$BENCH_RT" = 0 ] || first="chrt -f 1"
+  on a $first iperf3 --server --one-off --bind "$(address_of a)" >/dev/null &
   sleep 0.5
-  on b $prio iperf3 --client "$(address_of a)" --bidir --time 3 --json | python3 -c '
+  on b $first iperf3 --client "$(address_of a)" --bidir --time 3 --json | python3 -c '
 import json, sys
 end = json.load(sys.stdin)["end"]
 for way in ("sum_received", "sum_received_bidir_reverse"):

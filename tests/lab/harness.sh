@@ -55,11 +55,11 @@ meet 6
 family=6 absent=(5) rank_env=(EXTRA=yes)
 # shellcheck disable=SC2016  # the rank's shell expands it
 start_ranks "3 2 1" sh -c 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $PLAIT_ROOT $EXTRA"
-  stat -c %a "$PLAIT_SECRET_FILE"; ip netns identify $$
+  stat -c %a "$PLAIT_SECRET_FILE"; ip netns identify $$; hostname
   case $RANK in 1) exit 3 ;; 2) exec sleep 300 ;; 3) kill -KILL $$ ;; esac'
 wait_ranks 3
 [[ ${rank_status[*]} == "0 3 hung 137 0" ]] || fail "statuses are ${rank_status[*]}"
-[[ $(tr '\n' ' ' <"$lab_folder/out.4") == "4/6 1/2 [fd66::1]:29533 yes 600 plait-$$-b " ]] || fail "rank 4 is another"
+[[ $(tr '\n' ' ' <"$lab_folder/out.4") == "4/6 1/2 [fd66::1]:29533 yes 600 plait-$$-b host-b " ]] || fail "rank 4 is another"
 [[ ! -e $lab_folder/out.5 ]] || fail "rank 5 was to be absent"
 [[ "$(others 2 5)" == "0 1 3 4 " ]] || fail "others are $(others 2 5)"
 echo "good"

@@ -27,8 +27,10 @@ try_hosts() {
   local why probe
   probe=$(name_of probe)
   if ! why=$({ ip netns add "$probe" && ip netns exec "$probe" true &&
-    ip -n "$probe" link add one type bridge && ip -n "$probe" link add two type veth peer name three; } 2>&1); then
-    skip "no network namespaces, bridges or veth pairs can be made here: ${why##*$'\n'}"
+    ip -n "$probe" link add one type bridge && ip -n "$probe" link add two type veth peer name three &&
+    ip -n "$probe" address add fd66::1/64 dev two nodad; } 2>&1); then
+    remove_host "$probe"
+    skip "no network namespaces with bridges, veth pairs and IPv6 can be made here: ${why##*$'\n'}"
   fi
   remove_host "$probe"
 }
@@ -57,9 +59,6 @@ remove_host() {
 new_namespace() {
   ip netns add "$1"
   ip -n "$1" link set lo up
-  # No second of "tentative" addresses; and a link that comes back finds its addresses.
-  ip netns exec "$1" sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.accept_dad=0 \
-    net.ipv6.conf.default.keep_addr_on_down=1 net.ipv6.conf.all.keep_addr_on_down=1
 }
 
 # add_hosts N: hosts a, b, ... on one network, eth0: 10.66.0.1, 10.66.0.2, ... and fd66::1, fd66::2, ...
@@ -103,9 +102,9 @@ add_port() {
 }
 
 set_addresses() {
-  ip -n "$(name_of "$1")" address add "$(address_of "$1" 4 "$2")/24" dev "$2"
-  ip -n "$(name_of "$1")" address add "$(address_of "$1" 6 "$2")/64" dev "$2" nodad
   ip -n "$(name_of "$1")" link set "$2" up
+  ip -n "$(name_of "$1")" address replace "$(address_of "$1" 4 "$2")/24" dev "$2"
+  ip -n "$(name_of "$1")" address replace "$(address_of "$1" 6 "$2")/64" dev "$2" nodad
 }
 
 # add_dead_end NAME IPV4/LENGTH: on each host an interface that is up, has a carrier and an address, the same on all of
@@ -119,12 +118,15 @@ add_dead_end() {
   done
 }
 
-# cut HOST [INTERFACE]: the host's interface goes down. mend HOST [INTERFACE] brings it up again.
+# cut_link HOST [NETWORK]: the host's interface goes down, and loses its IPv6 address. mend_link brings both back.
 cut_link() { ip -n "$(name_of "$1")" link set "${2:-eth0}" down; }
-mend_link() { ip -n "$(name_of "$1")" link set "${2:-eth0}" up; }
+mend_link() { set_addresses "$1" "${2:-eth0}"; }
 
 # slow_link HOST RATE [INTERFACE]: what the host sends leaves at RATE, as tc writes it: 100mbit.
-slow_link() { on "$1" tc qdisc replace dev "${3:-eth0}" root tbf rate "$2" burst 256kb latency 50ms; }
+slow_link() {
+  on "$1" tc qdisc replace dev "${3:-eth0}" root tbf rate "$2" burst 256kb latency 50ms ||
+    skip "no link can be slowed here: tc has no tbf"
+}
 
 # lose_packets HOST PER_MILLE [INTERFACE]: of what comes in, that much is lost. 1000: a line that swallows everything and
 # tells nobody. 0: all is well again.
@@ -133,7 +135,7 @@ lose_packets() {
   (($2 < 1000)) || which=
   on "$1" nft delete table inet lab 2>/dev/null || true
   (($2 > 0)) || return 0
-  on "$1" nft -f - <<END
+  on "$1" nft -f - <<END || skip "no packets can be lost here: nft failed (Debian package nftables)"
 table inet lab {
   chain incoming {
     type filter hook input priority 0

@@ -56,16 +56,17 @@ new_secret() {
   (umask 077 && head -c 32 /dev/urandom >"$secret")
 }
 
-# start_rank RANK LOCAL_RANK LOCAL_WORLD_SIZE COMMAND...: `ip` and `env` and `setpriv` become the command, so that the
-# process known here is the rank itself. It dies with this shell.
+# start_rank RANK LOCAL_RANK LOCAL_WORLD_SIZE COMMAND...: each program here becomes the next, so that the process known here
+# is the rank itself. It dies with this shell. Its host has a name of its own, host-a, which nobody resolves.
 start_rank() {
   local r=$1
   local variables=(RANK="$1" WORLD_SIZE="$world" LOCAL_RANK="$2" LOCAL_WORLD_SIZE="$3" PLAIT_JOB="$job"
     PLAIT_ROOT="$(root_address)" PLAIT_SECRET_FILE="$secret" "${rank_env[@]}"
     LAB_ADDRESS="$(address_of "${rank_host[r]}" "$family" "$root_network")") # for stand-ins and peers: plait asks nobody
   shift 3
-  ip netns exec "$(name_of "${rank_host[r]}")" env "${variables[@]}" setpriv --pdeathsig KILL "$@" \
-    </dev/null >"$lab_folder/out.$r" 2>"$lab_folder/err.$r" &
+  # shellcheck disable=SC2016 # the rank's shell expands it
+  ip netns exec "$(name_of "${rank_host[r]}")" unshare --uts sh -c 'hostname "$0" && exec "$@"' "host-${rank_host[r]}" \
+    env "${variables[@]}" setpriv --pdeathsig KILL "$@" </dev/null >"$lab_folder/out.$r" 2>"$lab_folder/err.$r" &
   rank_pid[r]=$!
 }
 
