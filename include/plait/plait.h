@@ -13,8 +13,9 @@
  *
  * Threads
  *   - One thread at a time drives a communicator: everything that takes a communicator, or a request of it, except
- *     plait_comm_abort, plait_last_error, plait_comm_rank and plait_comm_size, which any thread may call at any time.
- *     Which thread drives may change from call to call. Any number of communicators may be driven at once.
+ *     plait_comm_abort, plait_comm_dump, plait_last_error, plait_comm_rank and plait_comm_size, which any thread may
+ *     call at any time. Which thread drives may change from call to call. Any number of communicators may be driven at
+ *     once.
  *   - Several ranks may live in one process, each with its own communicator handle and driving thread.
  *   - plait_init, plait_finalize, plait_mem_alloc, plait_mem_free, plait_register and plait_deregister: any thread.
  *   - Nothing runs between calls: plait has no threads of its own. An operation moves while some thread is in
@@ -27,7 +28,10 @@
  * Processes and signals
  *   - fork: a child may not use its parent's handles; each call says PLAIT_ERR_STATE. It may call exec, or plait_init
  *     for itself after plait_finalize.
- *   - Signals: EINTR is retried, SIGPIPE is never raised, every descriptor is close-on-exec.
+ *   - Signals: EINTR is retried, SIGPIPE is never raised, every descriptor is close-on-exec. No handler is installed,
+ *     but for one: where PLAIT_DUMP is set and SIGUSR1 has its default disposition at plait_init, SIGUSR1 writes the
+ *     record of every communicator, as plait_comm_dump does, until the last plait_finalize. A handler that the program
+ *     installs before or after that is left alone. Forked children ignore the signal.
  *   - Shared memory is memfd, sealed so that no peer can truncate a mapping; /dev/shm and its limit do not matter.
  *     It counts against the cgroup's memory limit of the process that touches it first; RLIMIT_MEMLOCK does not matter
  *     inside a host.
@@ -187,6 +191,16 @@ PLAIT_API plait_status plait_comm_destroy(plait_comm* comm);
  * PLAIT_ERR_ABORTED; later calls say the same. Not collective; any thread; returns at once. The communicator must still
  * be destroyed. */
 PLAIT_API plait_status plait_comm_abort(plait_comm* comm);
+
+/* Writes the flight recorder of a communicator, as JSON: its last 64 operations with their calls and states (queued,
+ * running, done, failed), what the running one waits for and since when, the latest operation that each other rank has
+ * called, and what broke the communicator. docs/debugging.md reads one. Not collective; any thread, also while another
+ * drives or is stuck; it waits for nobody but the file system. Nothing of the communicator changes by it.
+ *   path  a file of at most 1000 bytes of path, made or replaced as a whole, readable by this user only. NULL: where the
+ *         environment says, PLAIT_DUMP.RANK.COMMUNICATOR.json (communicators count from 0); without PLAIT_DUMP, stderr.
+ * With PLAIT_DUMP set it is also written when the communicator breaks, and on SIGUSR1 (see above).
+ * PLAIT_ERR_INVALID, PLAIT_ERR_SYSTEM (the file cannot be written; the text says why), PLAIT_ERR_STATE (forked child). */
+PLAIT_API plait_status plait_comm_dump(plait_comm* comm, const char* path);
 
 PLAIT_API plait_status plait_comm_rank(const plait_comm* comm, int32_t* rank);
 PLAIT_API plait_status plait_comm_size(const plait_comm* comm, int32_t* size);

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/log.h"
+#include "runtime/dump.h"
 #include "runtime/library.h"
 #include "runtime/registry.h"
 #include "transport/shm/arena.h"
@@ -51,6 +52,7 @@ Status apply(const plait_config* config) {
   if (!log::environment_makes_sense()) {
     return {Code::invalid, "PLAIT_LOG is none of trace, debug, info, warn, error, off"};
   }
+  PLAIT_TRY(check_dump_prefix());
   if (config == nullptr) return {};
   plait_config given{};
   PLAIT_TRY(check_struct(config, config->struct_size, sizeof given, "plait_config"));
@@ -159,6 +161,13 @@ plait_status plait_comm_abort(plait_comm* comm) {
   if (forked()) return report(check_ready());
   comm->impl->abort();
   return PLAIT_OK;
+}
+
+plait_status plait_comm_dump(plait_comm* comm, const char* path) {
+  if (!is_comm(comm)) return no_comm("plait_comm_dump");
+  if (forked()) return report(check_ready());
+  if (path != nullptr && *path == 0) return report({Code::invalid, "plait_comm_dump: path is empty"});
+  return report(comm->impl->dump(path));
 }
 
 plait_status plait_comm_rank(const plait_comm* comm, int32_t* rank) {

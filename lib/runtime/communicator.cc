@@ -67,6 +67,7 @@ Communicator::Communicator(const Config& config)
 }
 
 Communicator::~Communicator() {
+  end_record();
   for (auto& link : links_) link = {};
   for (auto& peer : peers_) peer.reset();  // endpoints before regions
   exposed_.clear();
@@ -79,7 +80,8 @@ Communicator::~Communicator() {
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const Config& config, uint32_t epoch) {
   std::unique_ptr<Communicator> comm(new Communicator(config));
-  PLAIT_TRY(comm->connect(epoch));
+  comm->begin_record(epoch);
+  PLAIT_TRY(comm->record_creation(comm->connect(epoch)));
   return comm;
 }
 

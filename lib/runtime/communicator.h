@@ -15,6 +15,7 @@
 #include "collectives/plan.h"
 #include "runtime/board.h"
 #include "runtime/config.h"
+#include "runtime/recorder.h"
 #include "runtime/request.h"
 #include "transport/exchange.h"
 #include "transport/mailbox.h"
@@ -22,6 +23,8 @@
 #include "transport/transport.h"
 
 namespace plait::runtime {
+
+enum class Why : uint8_t;  // of dump.h
 
 class Communicator {
  public:
@@ -57,6 +60,7 @@ class Communicator {
   bool pending() const noexcept { return head_ != nullptr; }
   void abort() noexcept;                  // any thread
   std::string last_error() const;         // any thread
+  Status dump(const char* path) const noexcept;  // any thread; plait_comm_dump
   void note_error(const Status& status);  // for last_error
   // Says goodbye: waits until every rank left, unless broken.
   Status leave() noexcept;
@@ -97,6 +101,13 @@ class Communicator {
   void shut_gates() noexcept;
   void wake_peers() noexcept;
 
+  void begin_record(uint32_t epoch);
+  Status record_creation(Status status);
+  void end_record() noexcept;
+  void record_wait() noexcept;
+  void record_failure(const Status& status, int32_t culprit, uint64_t number) noexcept;
+  void save_record(Why why) noexcept;
+
   static collectives::real::Bound allocate_scratch(void* self, size_t bytes);
   static transport::RemoteRegion* import_region(void* self, int32_t peer, ByteView key);
   void expose_plain(collectives::real::Bound& bound, size_t bytes);
@@ -132,6 +143,7 @@ class Communicator {
   Status broken_;
   std::string last_error_;
   std::atomic<bool> is_broken_{false};
+  Recorder recorder_;
 };
 
 }  // namespace plait::runtime

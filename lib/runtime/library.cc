@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "runtime/dump_signal.h"
 
 namespace plait::runtime {
 namespace {
@@ -67,7 +68,7 @@ Status initialise() noexcept {
     return {Code::state, "this is a forked child of a process that uses plait: call plait_finalize first"};
   if (hooked != 0) return Status::system(hooked, "pthread_atfork");
   std::lock_guard lock(library().mutex);
-  library().initialised++;
+  if (library().initialised++ == 0) take_dump_signal();
   g_ready.store(true, std::memory_order_release);
   return {};
 }
@@ -76,6 +77,7 @@ Status finalise() noexcept {
   if (forked()) {
     // The parent's handles are forgotten, not freed: their memory and sockets are the parent's.
     new (&library()) Library;
+    forget_enlisted();
     g_ready.store(false);
     g_forked.store(false);
     return {};
@@ -94,6 +96,9 @@ Status finalise() noexcept {
     comm->magic = 0;
     delete comm;
   }
+  // After the last communicator, and unless another thread has begun anew.
+  std::lock_guard lock(library().mutex);
+  if (library().initialised == 0) return_dump_signal();
   return {};
 }
 

@@ -22,6 +22,7 @@ void Communicator::start(plait_request* request) noexcept {
     return;
   }
   request->state = plait_request::State::queued;
+  recorder_.started(request->number, request->prepared->id);
   if (head_ != nullptr) {
     tail_ = tail_->next = request;
     return;
@@ -66,6 +67,7 @@ void Communicator::record() noexcept {
 // Ends the running operation and begins the one behind it.
 void Communicator::finish(Status status) noexcept {
   plait_request* done = head_;
+  recorder_.finished(done->number);
   head_ = done->next;
   if (head_ == nullptr) tail_ = nullptr;
   done->next = nullptr;
@@ -110,6 +112,7 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
   board_->code.compare_exchange_strong(none, int32_t(status.code()), std::memory_order_release);
   is_broken_.store(true, std::memory_order_release);
   wake_peers();
+  record_failure(status, culprit, number);
   log::info("rank {}: {}", config_.rank, status.text());
   while (head_ != nullptr) {
     plait_request* request = head_;
@@ -127,6 +130,7 @@ void Communicator::check(plait_request* waited) noexcept {
     fail({Code::aborted, "plait_comm_abort was called on this rank"}, config_.rank);
     return;
   }
+  record_wait();
   if (config_.size > 1) check_peers();
   if (waited != nullptr && !is_broken_.load(std::memory_order_relaxed)) check_deadline(waited);
 }

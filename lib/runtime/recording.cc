@@ -1,0 +1,82 @@
+// How a communicator keeps its flight recorder, and when it writes it.
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "runtime/communicator.h"
+#include "runtime/dump.h"
+#include "runtime/dump_signal.h"
+#include "runtime/peer.h"
+
+namespace plait::runtime {
+
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+}  // namespace
+
+void Communicator::begin_record(uint32_t epoch) {
+  recorder_.identify(
+      {config_.rank, config_.size, epoch, config_.job, host_name(), dump_path(config_.rank, epoch)});
+  enlist(&recorder_);
+  save_record(Why::created);
+}
+
+Status Communicator::record_creation(Status status) {
+  if (!status.ok()) {
+    record_failure(status, -1, 0);
+    return status;
+  }
+  for (int32_t r = 0; r < config_.size; r++) {
+    if (peers_[size_t(r)] != nullptr) recorder_.watch(r, board_of(r));
+  }
+  recorder_.created();
+  return {};
+}
+
+// Its file stays when it tells something that somebody asked for.
+void Communicator::end_record() noexcept {
+  delist(&recorder_);
+  const std::string& path = recorder_.who().path;
+  if (!path.empty() && !recorder_.is_kept()) ::unlink(path.c_str());
+}
+
+// Called while waiting: this is where time is looked at and words are made, not in the operation itself.
+void Communicator::record_wait() noexcept {
+  if (head_ != nullptr && recorder_.waiting(head_->number, now_ns()))
+    recorder_.waiting_for(machine_->waiting_for());
+}
+
+void Communicator::record_failure(const Status& status, int32_t culprit, uint64_t number) noexcept {
+  recorder_.failed(status, culprit, number);
+  recorder_.keep();
+  save_record(Why::error);
+}
+
+// It must not hide the failure it tells of: what goes wrong here is a line in the log.
+void Communicator::save_record(Why why) noexcept {
+  const std::string& path = recorder_.who().path;
+  if (path.empty()) return;
+  const int error = save_dump(recorder_, why, path.c_str());
+  if (error != 0) log::warn("{}", Status::system(error, "PLAIT_DUMP: cannot write " + path).text());
+}
+
+Status Communicator::dump(const char* path) const noexcept {
+  const std::string& own = recorder_.who().path;
+  if (path == nullptr && own.empty()) {
+    const int error = write_dump(recorder_, Why::call, STDERR_FILENO);
+    return error == 0 ? Status() : Status::system(error, "plait_comm_dump: cannot write to stderr");
+  }
+  if (path == nullptr) recorder_.keep();
+  const char* to = path == nullptr ? own.c_str() : path;
+  const int error = save_dump(recorder_, Why::call, to);
+  return error == 0 ? Status() : Status::system(error, "plait_comm_dump: cannot write " + std::string(to));
+}
+
+}  // namespace plait::runtime

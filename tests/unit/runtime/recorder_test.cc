@@ -1,0 +1,165 @@
+#include "runtime/recorder.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/clock.h"
+#include "runtime/dump.h"
+
+namespace plait::runtime {
+namespace {
+
+using nlohmann::json;
+
+CallId call(uint64_t count) {
+  return {.kind = 0, .dtype = 7, .op = 0, .algorithm = 1, .in_place = 1, .count = count};
+}
+
+class Recorded : public testing::Test {
+ protected:
+  Recorded() {
+    char folder[] = "/tmp/plait-recorder-XXXXXX";
+    folder_ = mkdtemp(folder);
+    recorder_.identify({1, 3, 7, "a \"job\"", "host", folder_ + "/x.json"});
+  }
+  ~Recorded() override { std::filesystem::remove_all(folder_); }
+  json dump(Why why = Why::call) {
+    const std::string path = recorder_.who().path;
+    EXPECT_EQ(save_dump(recorder_, why, path.c_str()), 0);
+    std::ifstream file(path);
+    return json::parse(file, nullptr, false);
+  }
+
+  std::string folder_;
+  Recorder recorder_;
+};
+
+TEST_F(Recorded, KeepsTheLastOperations) {
+  constexpr uint64_t kLast = Recorder::kEntries * 3 + 5;
+  for (uint64_t n = 1; n <= kLast; n++) recorder_.started(n, call(n * 10));
+  recorder_.finished(kLast - 2);
+  EXPECT_EQ(recorder_.latest(), kLast);
+  CallId read;
+  EXPECT_FALSE(recorder_.read(kLast - Recorder::kEntries, &read));
+  ASSERT_TRUE(recorder_.read(kLast - Recorder::kEntries + 1, &read));
+  EXPECT_EQ(read, call((kLast - Recorder::kEntries + 1) * 10));
+
+  const json operations = dump()["operations"];
+  ASSERT_EQ(operations.size(), Recorder::kEntries);
+  EXPECT_EQ(operations.front()["number"], kLast - Recorder::kEntries + 1);
+  EXPECT_EQ(operations[Recorder::kEntries - 3]["state"], "done");
+  EXPECT_EQ(operations[Recorder::kEntries - 2]["state"], "running");
+  EXPECT_EQ(operations[Recorder::kEntries - 1]["state"], "queued");
+}
+
+TEST_F(Recorded, WritesWhoAndWhat) {
+  recorder_.started(1, {.kind = 3, .dtype = 99, .root = 2, .count = UINT64_MAX});
+  recorder_.started(2, {.kind = 4});
+  recorder_.created();
+  const json d = dump(Why::error);
+  EXPECT_EQ(d["job"], "a \"job\"");
+  EXPECT_EQ(d["why"], "error");
+  EXPECT_EQ(d["rank"], 1);
+  EXPECT_EQ(d["size"], 3);
+  EXPECT_EQ(d["communicator"], 7);
+  EXPECT_EQ(d["pid"], getpid());
+  EXPECT_EQ(d["created"], true);
+  EXPECT_EQ(d["started"], 2);
+  EXPECT_EQ(
+      d["operations"][0].dump(),
+      R"({"count":18446744073709551615,"dtype":"dtype ?","in_place":false,"kind":"broadcast","number":1,)"
+      R"("root":2,"state":"running"})");
+  EXPECT_EQ(d["operations"][1].dump(), R"({"kind":"barrier","number":2,"state":"queued"})");
+  EXPECT_FALSE(d.contains("error") || d.contains("waiting"));
+}
+
+TEST_F(Recorded, TellsWhatALongWaitIsFor) {
+  const int64_t now = now_ns(), later = now + Recorder::kLongWaitNs;
+  recorder_.started(1, call(1));
+  EXPECT_FALSE(recorder_.waiting(1, now));
+  EXPECT_FALSE(recorder_.waiting(1, later - 1));
+  EXPECT_EQ(dump()["waiting"]["for"], "");
+  EXPECT_TRUE(recorder_.waiting(1, later));
+  recorder_.waiting_for("rank 2 (" + std::string(1000, 'x'));
+  EXPECT_EQ(dump()["waiting"]["for"].get<std::string>().size(), Recorder::kTextBytes - 1);
+  recorder_.waiting_for("rank 0");
+  EXPECT_EQ(dump()["waiting"]["for"], "rank 0");
+  // The next operation has not been found waiting.
+  recorder_.finished(1);
+  recorder_.started(2, call(1));
+  EXPECT_FALSE(dump().contains("waiting"));
+  EXPECT_FALSE(recorder_.waiting(2, later));
+  EXPECT_EQ(dump()["waiting"]["for"], "");
+}
+
+TEST_F(Recorded, KeepsTheFirstFailure) {
+  recorder_.started(1, call(1));
+  recorder_.failed({Code::peer, "rank 2 died"}, 2, 1);
+  recorder_.failed({Code::timeout, "later"}, -1, 1);
+  const json d = dump();
+  EXPECT_EQ(d["error"].dump(),
+            R"({"culprit":2,"name":"peer failed","operation":1,"status":-6,"text":"rank 2 died"})");
+  EXPECT_EQ(d["operations"][0]["state"], "failed");
+}
+
+TEST_F(Recorded, TellsWhoHasArrived) {
+  auto board = std::make_unique<Board>();
+  for (uint64_t n = 1; n <= 40; n++) board->write(n, call(n));
+  recorder_.started(41, call(41));
+  EXPECT_EQ(dump()["arrived"].dump(), R"([{"operation":41,"ranks":[1,1]}])")
+      << "nothing is known of the others";
+  recorder_.watch(0, board.get());
+  recorder_.watch(2, board.get());
+  recorder_.started(40, call(40));
+  EXPECT_EQ(
+      dump()["arrived"].dump(),
+      R"([{"operation":40,"ranks":[0,0]},{"operation":41,"ranks":[1,1]},{"operation":40,"ranks":[2,2]}])");
+}
+
+TEST_F(Recorded, FilesAreWholeAndForThisUserOnly) {
+  (void)dump();
+  struct stat info {};
+  ASSERT_EQ(stat(recorder_.who().path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
+      << "a temporary file was left";
+  EXPECT_EQ(save_dump(recorder_, Why::call, "/no-such-folder/x"), ENOENT);
+  EXPECT_EQ(save_dump(recorder_, Why::call, ("/" + std::string(5000, 'x')).c_str()), ENAMETOOLONG);
+}
+
+// ThreadSanitizer looks on; and what is read is whole.
+TEST_F(Recorded, IsReadWhileItIsWritten) {
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    int64_t now = 0;
+    for (uint64_t n = 1; !stop; n++) {
+      recorder_.started(n, call(n));
+      recorder_.waiting(n, now);
+      if (recorder_.waiting(n, now += Recorder::kLongWaitNs))
+        recorder_.waiting_for(std::string(n % 300, 'x'));
+      recorder_.finished(n);
+    }
+  });
+  for (int i = 0; i < 200; i++) {
+    for (uint64_t latest = recorder_.latest(), n = latest; n > 0 && n + 64 > latest; n--) {
+      CallId read;
+      if (recorder_.read(n, &read)) {
+        ASSERT_EQ(read, call(n));
+      }
+    }
+    ASSERT_TRUE(dump().is_object());
+  }
+  stop = true;
+  writer.join();
+}
+
+}  // namespace
+}  // namespace plait::runtime
