@@ -31,12 +31,6 @@ std::string hex(const auto& bytes) {
   return text;
 }
 
-std::string temporary_folder() {
-  const char* runtime = getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && *runtime == '/' && access(runtime, W_OK | X_OK) == 0) return runtime;
-  return "/tmp";
-}
-
 // A port that was free a moment ago. It is the program's (torch.distributed's store binds it), never ours;
 // another process may take it in between, as with torchrun --standalone.
 int free_port() {
@@ -52,6 +46,12 @@ int free_port() {
 }
 
 }  // namespace
+
+std::string temporary_folder() {
+  const char* runtime = getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && *runtime == '/' && access(runtime, W_OK | X_OK) == 0) return runtime;
+  return "/tmp";
+}
 
 SecretFile::~SecretFile() {
   if (!path_.empty()) unlink(path_.c_str());
@@ -98,7 +98,8 @@ std::vector<std::pair<std::string, std::string>> Job::variables(int rank) const 
           {"MASTER_ADDR", "127.0.0.1"},
           {"MASTER_PORT", std::to_string(master_port)},
           {"PLAIT_JOB", name},
-          {"PLAIT_SECRET_FILE", secret.path()}};
+          {"PLAIT_SECRET_FILE", secret.path()},
+          {"PLAIT_DUMP", dump}};
 }
 
 }  // namespace plait::run

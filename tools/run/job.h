@@ -25,11 +25,15 @@ class SecretFile {
   std::string path_;
 };
 
+// Where files go that are this user's only: XDG_RUNTIME_DIR, or /tmp.
+std::string temporary_folder();
+
 struct Job {
   std::string name;  // 128 random bits in hex: tells jobs of one machine apart
   SecretFile secret;
   int master_port = 0;
   int ranks = 0;
+  std::string dump;  // what PLAIT_DUMP is set to
 
   // False when the job cannot be made; `error` says why.
   bool create(int rank_count, std::string& error);

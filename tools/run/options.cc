@@ -24,13 +24,15 @@ Usage: plait-run -n N [OPTIONS] PROGRAM [ARGUMENTS...]
   --timeout SECONDS    end all ranks after this time; exit status 124
   --grace SECONDS      from SIGTERM to SIGKILL, when ranks must end (default 5)
   -k, --keep-going     let the other ranks go on when one fails
+  --dump FOLDER        keep the ranks' flight records there (docs/debugging.md)
   -h, --help           this text
   --version            the version
 
 Each rank gets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK,
-MASTER_ADDR and MASTER_PORT as from torchrun, and PLAIT_JOB and
-PLAIT_SECRET_FILE. Rank 0 reads stdin. The first rank to fail ends the others;
-its status is that of plait-run (128 + N when signal N killed it).
+MASTER_ADDR and MASTER_PORT as from torchrun, and PLAIT_JOB, PLAIT_SECRET_FILE
+and PLAIT_DUMP. Rank 0 reads stdin. The first rank to fail ends the others; its
+status is that of plait-run (128 + N when signal N killed it). Then, and after
+--timeout or kill -USR1, plait-run says where the ranks' operations differ.
 
 Examples:
   plait-run -n 4 plait-perf allreduce -b 8 -e 64M -f 8
@@ -60,8 +62,8 @@ std::string check(const Options& o) {
 // Everything from the first word that is no option of ours on belongs to the program. Finds it, so that CLI11
 // sees only what is ours and "plait-run -n 2 prog -n 5" means what it says.
 int find_program(int argc, char** argv) {
-  static const char* const takes_value[] = {"-n",       "--ranks",   "-o",     "--output",
-                                            "--prefix", "--timeout", "--grace"};
+  static const char* const takes_value[] = {"-n",       "--ranks",   "-o",      "--output",
+                                            "--prefix", "--timeout", "--grace", "--dump"};
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word == "--" || word.empty() || word[0] != '-') return i;
@@ -93,6 +95,7 @@ Parsed parse(int argc, char** argv) {
   app.add_option("--timeout", o.timeout_s)->check(CLI::Range(0.0, kMaxSeconds));
   app.add_option("--grace", o.grace_s)->check(CLI::Range(0.0, kMaxSeconds));
   app.add_flag("-k,--keep-going", o.keep_going);
+  app.add_option("--dump", o.dump);
 
   int program = std::min(find_program(argc, argv), argc);
   try {

@@ -15,6 +15,7 @@ struct Options {
   double grace_s = 5;                // between SIGTERM and SIGKILL
   double timeout_s = 0;              // 0: none
   bool keep_going = false;           // a failing rank does not end the others
+  std::string dump;                  // folder where the ranks' records are kept; empty: they are not
 
   bool shows(int rank) const;
 };

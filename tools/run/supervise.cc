@@ -16,6 +16,8 @@ namespace {
 // How long output may trickle in after the last rank ended: something outside its process group may hold the
 // pipe open.
 constexpr int64_t kDrainMs = 500;
+// How often is looked whether ranks have written their records.
+constexpr int kLookMs = 5;
 
 std::string signal_name(int signal) {
   const char* name = sigabbrev_np(signal);
@@ -35,6 +37,13 @@ int exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+std::string end_text(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) return "exited with status " + std::to_string(WEXITSTATUS(wait_status));
+  const int signal = WTERMSIG(wait_status);
+  return "was killed by signal " + std::to_string(signal) + " (" + signal_name(signal) + ")" +
+         (WCOREDUMP(wait_status) ? ", core dumped" : "");
+}
+
 }  // namespace
 
 int Supervisor::run() {
@@ -44,13 +53,15 @@ int Supervisor::run() {
   if (options_.timeout_s > 0) timeout_at_ = Deadline::in_ns(to_ns(options_.timeout_s));
   if (!start(inherited)) stop(SIGKILL);
   loop();
+  say_differences();
+  loop();  // until it is written
   return status_.value_or(0);
 }
 
 bool Supervisor::take_signals(Inherited& inherited) {
   sigset_t ours;
   sigemptyset(&ours);
-  for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&ours, s);
+  for (int s : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1}) sigaddset(&ours, s);
   sigprocmask(SIG_BLOCK, &ours, &inherited.signals);
   signal(SIGPIPE, SIG_IGN);
   signals_.reset(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -69,7 +80,7 @@ bool Supervisor::start(const Inherited& inherited) {
     }
     std::string prefix = options_.prefix ? "[" + std::to_string(rank) + "] " : "";
     Lines out(prefix, options_.shows(rank) ? &stdout_ : nullptr), err(prefix, &stderr_);
-    ranks_.push_back({std::move(child), std::move(out), std::move(err)});
+    ranks_.push_back({std::move(child), std::move(out), std::move(err), true, {}});
     ++running_;
   }
   return true;
@@ -147,6 +158,10 @@ void Supervisor::on_signals() {
   while (::read(signals_.get(), &info, sizeof info) == ssize_t(sizeof info)) {
     int signal = int(info.ssi_signo);
     if (signal == SIGCHLD) continue;
+    if (signal == SIGUSR1) {
+      if (!examining_ && !stopping_) examine(false);
+      continue;
+    }
     bool again = stopping_;
     say(signal_name(signal) + (again ? " again: killing all ranks" : ", passed on to all ranks"));
     stop(again ? SIGKILL : signal);
@@ -169,6 +184,7 @@ void Supervisor::reap() {
     if (found == ranks_.end()) continue;
     found->running = false;
     --running_;
+    found->fate = "it " + end_text(wait_status);
     drain(*found);
     ended.push_back({int(found - ranks_.begin()), wait_status});
   }
@@ -182,27 +198,21 @@ void Supervisor::report(const End& end) {
   int status = exit_status(end.wait_status);
   if (status == 0) return;
   if (!status_ || options_.keep_going) {
-    std::string who = "rank " + std::to_string(end.rank);
-    if (WIFSIGNALED(end.wait_status)) {
-      int signal = WTERMSIG(end.wait_status);
-      say(who + " was killed by signal " + std::to_string(signal) + " (" + signal_name(signal) + ")" +
-          (WCOREDUMP(end.wait_status) ? ", core dumped" : ""));
-    } else {
-      say(who + " exited with status " + std::to_string(status));
-    }
+    say("rank " + std::to_string(end.rank) + " " + end_text(end.wait_status));
   }
   fail(status);
-  if (!options_.keep_going && !stopping_) stop();
+  if (!options_.keep_going && !stopping_) examine(true);
 }
 
 void Supervisor::on_deadlines() {
+  if (examining_ && (examine_until_.passed() || collector_.answered())) end_examination();
   if (running_ == 0) return;
   if (timeout_at_.passed()) {
     timeout_at_ = {};
     say(std::to_string(running_) + " of " + std::to_string(options_.ranks) +
         " ranks still running after --timeout " + seconds_text(options_.timeout_s) + "; ending them");
     fail(124);
-    if (!stopping_) stop();
+    if (!stopping_) examine(true);
   }
   if (kill_at_.passed()) {
     kill_at_ = {};
@@ -217,6 +227,7 @@ void Supervisor::on_deadlines() {
 
 int Supervisor::next_deadline_ms() const {
   int ms = std::min(kill_at_.left_ms(), timeout_at_.left_ms());
+  if (examining_) ms = std::min(ms, kLookMs);
   return running_ == 0 ? std::min(ms, drain_until_.left_ms()) : ms;
 }
 

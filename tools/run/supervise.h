@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "tools/run/collect.h"
 #include "tools/run/job.h"
 #include "tools/run/launch.h"
 #include "tools/run/options.h"
@@ -21,7 +22,8 @@ namespace plait::run {
 
 class Supervisor {
  public:
-  Supervisor(const Options& options, const Job& job) : options_(options), job_(job) {}
+  Supervisor(const Options& options, const Job& job, Collector& collector)
+      : options_(options), job_(job), collector_(collector) {}
   // Starts all ranks, sees them to their end, returns plait-run's exit status.
   int run();
 
@@ -30,6 +32,7 @@ class Supervisor {
     Child child;
     Lines out, err;
     bool running = true;
+    std::string fate;  // "it exited with status 7", once it has ended
   };
   struct End {  // how a rank ended
     int rank;
@@ -50,6 +53,12 @@ class Supervisor {
   bool done() const;
   int next_deadline_ms() const;
 
+  // Gets the ranks' records, and compares them; then ends the ranks, if `then_stop`.
+  void examine(bool then_stop);
+  void end_examination();
+  std::vector<std::string> fates(const std::vector<Record>& records) const;
+  void say_differences();
+
   void send_all(int signal);
   // SIGTERM now (unless `signal` says otherwise), SIGKILL after the grace.
   void stop(int signal = SIGTERM);
@@ -58,13 +67,16 @@ class Supervisor {
 
   const Options& options_;
   const Job& job_;
+  Collector& collector_;
   Sink stdout_{1}, stderr_{2};
   std::deque<Rank> ranks_;  // by rank; stays put, for readers point into it
   int running_ = 0;
   Fd signals_;
   std::optional<int> status_;  // of the first failure
   bool stopping_ = false;
-  Deadline kill_at_, timeout_at_, drain_until_;
+  bool examining_ = false, then_stop_ = false, examined_ = false;
+  std::vector<std::string> differences_;  // to be said in the end
+  Deadline kill_at_, timeout_at_, drain_until_, examine_until_;
 };
 
 }  // namespace plait::run

@@ -1,0 +1,56 @@
+/* Ranks for tests of plait-run: each sums a few times, then rank 2 does what the first argument says. */
+#include <plait/plait.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace {
+
+plait_comm* comm;
+
+int sum() {
+  float x[1024] = {};
+  return plait_allreduce(comm, x, x, 1024, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+}
+
+[[noreturn]] void hang() {
+  for (;;) pause();
+}
+
+// What rank 2 does instead of its 12th sum.
+int misbehave(const std::string& how) {
+  float x[4] = {};
+  if (how == "skip") hang();
+  if (how == "other") return plait_broadcast(comm, x, x, 4, PLAIT_FLOAT32, 1, nullptr, nullptr);
+  if (how == "die") raise(SIGKILL);
+  if (how == "exit") _exit(7);
+  if (how == "stop") raise(SIGSTOP);
+  if (how == "handle") signal(SIGUSR1, [](int) { (void)!write(1, "mine\n", 5); });
+  if (how == "compute") {
+    plait_request* request = nullptr;
+    plait_allreduce(comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &request);
+    for (volatile bool forever = true; forever;) {
+    }
+  }
+  hang();
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const std::string how = argv[1];
+  int32_t rank = 0;
+  if (plait_init(nullptr) != PLAIT_OK) return 3;
+  if (how == "absent" && getenv("RANK") == std::string("2")) hang();
+  int status = plait_comm_create(nullptr, &comm);
+  if (status == PLAIT_OK) status = plait_comm_rank(comm, &rank);
+  for (int i = 1; i <= 11 && status == PLAIT_OK; i++) status = sum();
+  if (rank == 0) puts("ready"), fflush(stdout);
+  if (status == PLAIT_OK) status = rank == 2 ? misbehave(how) : sum();
+  if (status == PLAIT_OK) status = sum();  // a broadcast's root hears of a difference here
+  if (status != PLAIT_OK) fprintf(stderr, "%s\n", plait_last_error(comm));
+  return status == PLAIT_OK ? 0 : 1;
+}

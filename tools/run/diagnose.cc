@@ -1,0 +1,307 @@
+#include "tools/run/diagnose.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace plait::run {
+namespace {
+
+constexpr int64_t kLongMs = 1000;  // a wait that is worth a word
+constexpr size_t kMostGroups = 4;  // of ranks at different operations, in one line
+constexpr size_t kMostWaits = 3;
+
+using Ranks = std::vector<int>;
+
+// Where a rank is, ordered by how far it has come: after operation n comes in operation n + 1.
+struct Place {
+  uint64_t number = 0;
+  bool between = false;  // after `number`, else in it
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+std::string seconds_text(int64_t ms) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", double(ms) / 1000);
+  return text;
+}
+
+const char* verb(const Ranks& ranks, const char* one, const char* many) {
+  return ranks.size() == 1 ? one : many;
+}
+
+// One communicator.
+class Comparison {
+ public:
+  Comparison(const std::vector<const Record*>& records, const std::vector<std::string>& fates)
+      : records_(records), fates_(fates) {
+    for (const Record* r : records) size_ = std::max(size_, r->size);
+    sort_ranks();
+  }
+  std::vector<std::string> lines() {
+    say_creating();
+    say_mismatch();
+    say_places();
+    say_waits();
+    say_missing();
+    say_failure();
+    return lines_;
+  }
+  // All ranks are at one place and none of them in an operation.
+  bool quiet() const { return quiet_; }
+
+ private:
+  void sort_ranks();
+  void say_creating();
+  void say_mismatch();
+  void say_places();
+  void say_behind(const Ranks& ranks);
+  void say_waits();
+  void say_missing();
+  void say_failure();
+
+  const Record* record_of(int rank) const {
+    auto it = std::find_if(records_.begin(), records_.end(),
+                           [&](auto* r) { return r->rank == rank && !r->is_note(); });
+    return it == records_.end() ? nullptr : *it;
+  }
+  const Operation* find(const Ranks& ranks, uint64_t number) const;
+  std::string name_of(const Ranks& ranks, uint64_t number, bool arguments) const;
+  std::string place_text(const Place& place, const Ranks& ranks, bool arguments) const;
+  int64_t longest_wait(const Ranks& ranks) const;
+  bool last_seen(int rank, uint64_t* number) const;
+
+  const std::vector<const Record*>& records_;
+  const std::vector<std::string>& fates_;
+  int size_ = 0;
+  std::map<Place, Ranks> places_;
+  Ranks creating_, missing_;
+  std::vector<std::string> lines_;
+  bool quiet_ = false;
+};
+
+void Comparison::sort_ranks() {
+  for (int rank = 0; rank < size_; rank++) {
+    const Record* r = record_of(rank);
+    if (r == nullptr) {
+      missing_.push_back(rank);
+    } else if (!r->created) {
+      creating_.push_back(rank);
+    } else if (r->running() != 0) {
+      places_[{r->running(), false}].push_back(rank);
+    } else {
+      places_[{r->done, true}].push_back(rank);
+    }
+  }
+}
+
+const Operation* Comparison::find(const Ranks& ranks, uint64_t number) const {
+  for (int rank : ranks) {
+    const Record* r = record_of(rank);
+    const Operation* o = r == nullptr ? nullptr : r->find(number);
+    if (o != nullptr) return o;
+  }
+  return nullptr;
+}
+
+// "allreduce 1207 (count=4, ...)"
+std::string Comparison::name_of(const Ranks& ranks, uint64_t number, bool arguments) const {
+  const Operation* o = find(ranks, number);
+  if (o == nullptr) return "operation " + std::to_string(number);
+  std::string text = o->kind + " " + std::to_string(number);
+  return arguments && !o->arguments.empty() ? text + " (" + o->arguments + ")" : text;
+}
+
+std::string Comparison::place_text(const Place& place, const Ranks& ranks, bool arguments) const {
+  if (!place.between) return "in " + name_of(ranks, place.number, arguments);
+  if (place.number == 0) return "before the first operation";
+  return "between operations, after " + name_of(ranks, place.number, false);
+}
+
+int64_t Comparison::longest_wait(const Ranks& ranks) const {
+  int64_t ms = 0;
+  for (int rank : ranks) {
+    const Record* r = record_of(rank);
+    if (r != nullptr && r->wait) ms = std::max(ms, r->wait->ms);
+  }
+  return ms;
+}
+
+void Comparison::say_creating() {
+  if (creating_.empty()) return;
+  Ranks absent;  // they have not even left a note
+  for (int rank : missing_) {
+    auto is_its = [&](const Record* r) { return r->rank == rank; };
+    if (std::none_of(records_.begin(), records_.end(), is_its)) absent.push_back(rank);
+  }
+  const std::string who = ranks_text(creating_);
+  if (absent.empty()) {
+    lines_.push_back(who + verb(creating_, " is", " are") + " in plait_comm_create");
+    return;
+  }
+  std::erase_if(missing_, [&](int r) { return std::find(absent.begin(), absent.end(), r) != absent.end(); });
+  lines_.push_back(ranks_text(absent) + verb(absent, " has", " have") + " not called plait_comm_create; " +
+                   who + verb(creating_, " waits", " wait") + " in it");
+}
+
+// The first operation that ranks call differently: what comes after it follows from it.
+void Comparison::say_mismatch() {
+  std::map<uint64_t, std::map<std::string, Ranks>> calls;
+  for (int rank = 0; rank < size_; rank++) {
+    const Record* r = record_of(rank);
+    if (r == nullptr) continue;
+    for (const Operation& o : r->operations) calls[o.number][o.call()].push_back(rank);
+  }
+  auto differ = [](auto& entry) { return entry.second.size() > 1; };
+  const auto it = std::find_if(calls.begin(), calls.end(), differ);
+  if (it == calls.end()) return;
+  std::vector<std::pair<Ranks, std::string>> sides;
+  for (auto& [call, ranks] : it->second) sides.emplace_back(ranks, call);
+  std::sort(sides.begin(), sides.end());
+  std::string text = "under number " + std::to_string(it->first);
+  for (size_t i = 0; i < sides.size() && i < kMostGroups; i++) {
+    text += (i > 0 ? ", " : " ") + ranks_text(sides[i].first) + verb(sides[i].first, " calls ", " call ") +
+            sides[i].second;
+  }
+  if (sides.size() > kMostGroups) text += ", and others call yet others";
+  lines_.push_back(text);
+}
+
+// They are after the operation before the one that all others are in.
+void Comparison::say_behind(const Ranks& ranks) {
+  const auto& [next, waiting] = *std::next(places_.begin());
+  std::string text = ranks_text(ranks) + verb(ranks, " has", " have") + " not started " +
+                     name_of(waiting, next.number, true) + "; " + ranks_text(waiting) +
+                     verb(waiting, " waits", " wait") + " in it";
+  if (longest_wait(waiting) >= kLongMs) text += ", for " + seconds_text(longest_wait(waiting)) + " now";
+  lines_.push_back(text);
+}
+
+void Comparison::say_places() {
+  if (places_.empty()) return;
+  const auto& [place, ranks] = *places_.begin();
+  if (places_.size() == 2 && place.between &&
+      std::next(places_.begin())->first == Place{place.number + 1, false})
+    return say_behind(ranks);
+  const bool all = missing_.empty() && creating_.empty();
+  if (places_.size() == 1) {
+    const bool alone = all && size_ > 1;
+    std::string text = alone ? "all ranks are " : ranks_text(ranks) + verb(ranks, " is ", " are ");
+    text += place_text(place, ranks, true);
+    if (!place.between && longest_wait(ranks) >= kLongMs)
+      text += ", for " + seconds_text(longest_wait(ranks)) + " now";
+    quiet_ = all && place.between && lines_.empty();
+    lines_.push_back(text);
+    return;
+  }
+  std::string text = ranks_text(ranks) + verb(ranks, " is ", " are ") + place_text(place, ranks, true);
+  size_t group = 1;
+  for (auto it = std::next(places_.begin()); it != places_.end() && group < kMostGroups; ++it, ++group) {
+    const bool last = std::next(it) == places_.end();
+    const Operation* first = find(ranks, place.number);
+    const Operation* own = find(it->second, it->first.number);
+    text += ", " + (last && all && it->second.size() > 1 ? "all others" : ranks_text(it->second)) + " ";
+    const bool same_kind = !place.between && !it->first.between && first && own && first->kind == own->kind;
+    text += same_kind ? "in " + std::to_string(it->first.number) : place_text(it->first, it->second, false);
+  }
+  if (places_.size() > group) text += ", others further on";
+  lines_.push_back(text);
+}
+
+// For whom the ranks that are furthest behind wait, if they wait.
+void Comparison::say_waits() {
+  if (places_.empty() || places_.begin()->first.between) return;
+  size_t said = 0;
+  for (int rank : places_.begin()->second) {
+    const Record* r = record_of(rank);
+    if (r->failure || said == kMostWaits) continue;
+    const std::string who = "rank " + std::to_string(rank);
+    if (r->wait && r->wait->seen_ms_ago >= kLongMs) {
+      lines_.push_back(who + " was last in plait " + seconds_text(r->wait->seen_ms_ago) +
+                       " ago: it computes, or is stuck elsewhere, and nothing moves the operation on");
+    } else if (r->wait && !r->wait->peers.empty()) {
+      lines_.push_back(who + " waits for " + r->wait->peers);
+    } else {
+      continue;
+    }
+    said++;
+  }
+}
+
+bool Comparison::last_seen(int rank, uint64_t* number) const {
+  bool known = false;
+  *number = 0;
+  for (const Record* r : records_) {
+    if (r->is_note()) continue;
+    for (const Record::Arrived& a : r->arrived) {
+      if (rank < a.first || rank > a.last) continue;
+      known = true;
+      *number = std::max(*number, a.operation);
+    }
+  }
+  return known;
+}
+
+void Comparison::say_missing() {
+  std::map<std::string, Ranks> same;
+  for (int rank : missing_) {
+    std::string text = size_t(rank) < fates_.size() ? fates_[size_t(rank)] : "";
+    if (text.empty()) text = "it did not answer";
+    uint64_t seen = 0;
+    if (last_seen(rank, &seen)) {
+      Ranks others;
+      for (const auto& place : places_) others.insert(others.end(), place.second.begin(), place.second.end());
+      text += seen == 0 ? "; it was not seen to start an operation"
+                        : "; it was last seen to start " + name_of(others, seen, false);
+    }
+    same[text].push_back(rank);
+  }
+  for (auto& [text, ranks] : same) lines_.push_back(ranks_text(ranks) + " left no record: " + text);
+}
+
+// The others mostly heard of it from the first.
+void Comparison::say_failure() {
+  const Record* first = nullptr;
+  for (const Record* r : records_) {
+    if (r->failure && r->why == "error" && (first == nullptr || r->clock_ns < first->clock_ns)) first = r;
+  }
+  if (first == nullptr) return;
+  lines_.push_back("rank " + std::to_string(first->rank) +
+                   " was the first to give up: " + first->failure->text);
+}
+
+}  // namespace
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size();) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) last++;
+    text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+    if (last > i) text += "-" + std::to_string(ranks[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+std::vector<std::string> compare(const std::vector<Record>& records, const std::vector<std::string>& fates) {
+  std::map<std::pair<std::string, uint64_t>, std::vector<const Record*>> communicators;
+  for (const Record& r : records) communicators[{r.job, r.communicator}].push_back(&r);
+  std::vector<std::string> lines, quiet;
+  for (auto& [key, of_it] : communicators) {
+    Comparison comparison(of_it, fates);
+    for (const std::string& line : comparison.lines()) {
+      (comparison.quiet() ? quiet : lines)
+          .push_back("communicator " + std::to_string(key.second) + ": " + line);
+    }
+  }
+  if (lines.empty()) lines = quiet;
+  if (lines.size() > kMostLines) {
+    const size_t more = lines.size() - kMostLines + 1;
+    lines.resize(kMostLines - 1);
+    lines.push_back("and " + std::to_string(more) + " lines more; plait-run --dump FOLDER keeps the records");
+  }
+  return lines;
+}
+
+}  // namespace plait::run
