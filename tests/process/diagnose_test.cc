@@ -50,7 +50,6 @@ TEST(Differences, ARankThatCallsSomethingElse) {
       contains(text, "under number 12 ranks 0-1, 3 call allreduce(count=1024, float32, sum, in place, by "))
       << o.err;
   EXPECT_TRUE(contains(text, ", rank 2 calls broadcast(count=4, float32, root=1, by ")) << o.err;
-  EXPECT_TRUE(contains(text, "was the first to give up: ")) << o.err;
   EXPECT_LT(o.err.find("ranks disagree about"), o.err.find("plait-run: communicator"))
       << "the ranks come first";
 }
@@ -84,8 +83,10 @@ TEST(Differences, ARankThatIsStopped) {
 }
 
 TEST(Differences, ARankThatComputesForEver) {
-  Outcome o = run(job("compute", {"--timeout", "2"}));
-  EXPECT_TRUE(contains(differences(o.err), "under number 12 ranks 0-1, 3 call ")) << o.err;
+  const std::string text = differences(run(job("compute", {"--timeout", "4"})).err);
+  // The others may get through it with what rank 2 sent when it started.
+  EXPECT_TRUE(contains(text, std::string(" in ") + kSum)) << text;
+  EXPECT_TRUE(contains(text, "\nrank 2 has not waited for it: computing, or stuck elsewhere")) << text;
 }
 
 TEST(Differences, ARankThatDoesNotCome) {

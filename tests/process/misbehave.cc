@@ -22,7 +22,7 @@ int sum() {
 
 // What rank 2 does instead of its 12th sum.
 int misbehave(const std::string& how) {
-  float x[4] = {};
+  float x[1024] = {};
   if (how == "skip") hang();
   if (how == "other") return plait_broadcast(comm, x, x, 4, PLAIT_FLOAT32, 1, nullptr, nullptr);
   if (how == "die") raise(SIGKILL);
@@ -31,7 +31,7 @@ int misbehave(const std::string& how) {
   if (how == "handle") signal(SIGUSR1, [](int) { (void)!write(1, "mine\n", 5); });
   if (how == "compute") {
     plait_request* request = nullptr;
-    plait_allreduce(comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &request);
+    plait_allreduce(comm, x, x, 1024, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &request);
     for (volatile bool forever = true; forever;) {
     }
   }

@@ -28,6 +28,8 @@ class Collector {
   // Empty when nothing is kept.
   const std::string& kept() const { return kept_; }
 
+  // Whether no rank has left anything: none has made a communicator.
+  bool empty() const { return read_all().empty(); }
   // Asks the processes of these sessions that said they would answer. How many were asked. `leaders`: SIGUSR1
   // also goes to a session's first process that has a handler of its own.
   size_t ask(const std::vector<pid_t>& sessions, bool leaders);

@@ -26,6 +26,11 @@ std::string seconds_text(int64_t ms) {
   return text;
 }
 
+std::string shortened(const std::string& text) {
+  constexpr size_t kMost = 160;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
 const char* verb(const Ranks& ranks, const char* one, const char* many) {
   return ranks.size() == 1 ? one : many;
 }
@@ -77,7 +82,7 @@ class Comparison {
   std::map<Place, Ranks> places_;
   Ranks creating_, missing_;
   std::vector<std::string> lines_;
-  bool quiet_ = false;
+  bool quiet_ = false, differ_ = false;
 };
 
 void Comparison::sort_ranks() {
@@ -155,6 +160,7 @@ void Comparison::say_mismatch() {
   auto differ = [](auto& entry) { return entry.second.size() > 1; };
   const auto it = std::find_if(calls.begin(), calls.end(), differ);
   if (it == calls.end()) return;
+  differ_ = true;
   std::vector<std::pair<Ranks, std::string>> sides;
   for (auto& [call, ranks] : it->second) sides.emplace_back(ranks, call);
   std::sort(sides.begin(), sides.end());
@@ -184,6 +190,7 @@ void Comparison::say_places() {
       std::next(places_.begin())->first == Place{place.number + 1, false})
     return say_behind(ranks);
   const bool all = missing_.empty() && creating_.empty();
+  if (places_.size() == 1 && differ_) return;  // of the same number, which means nothing then
   if (places_.size() == 1) {
     const bool alone = all && size_ > 1;
     std::string text = alone ? "all ranks are " : ranks_text(ranks) + verb(ranks, " is ", " are ");
@@ -208,24 +215,35 @@ void Comparison::say_places() {
   lines_.push_back(text);
 }
 
-// For whom the ranks that are furthest behind wait, if they wait.
+// Of the ranks that are furthest behind: who does not come back to plait, or else who waits for whom.
 void Comparison::say_waits() {
-  if (places_.empty() || places_.begin()->first.between) return;
-  size_t said = 0;
-  for (int rank : places_.begin()->second) {
+  if (places_.empty() || places_.begin()->first.between || !missing_.empty() || differ_) return;
+  const Ranks& ranks = places_.begin()->second;
+  Ranks absent, never;
+  std::vector<std::string> waits;
+  for (int rank : ranks) {
     const Record* r = record_of(rank);
-    if (r->failure || said == kMostWaits) continue;
-    const std::string who = "rank " + std::to_string(rank);
-    if (r->wait && r->wait->seen_ms_ago >= kLongMs) {
-      lines_.push_back(who + " was last in plait " + seconds_text(r->wait->seen_ms_ago) +
-                       " ago: it computes, or is stuck elsewhere, and nothing moves the operation on");
-    } else if (r->wait && !r->wait->peers.empty()) {
-      lines_.push_back(who + " waits for " + r->wait->peers);
-    } else {
-      continue;
+    if (r->failure) continue;
+    if (!r->wait) {
+      never.push_back(rank);
+    } else if (r->wait->seen_ms_ago >= kLongMs) {
+      absent.push_back(rank);
+    } else if (!r->wait->peers.empty()) {
+      waits.push_back("rank " + std::to_string(rank) + " waits for " + shortened(r->wait->peers));
     }
-    said++;
   }
+  int64_t longest = 0;
+  for (const auto& [place, there] : places_) longest = std::max(longest, longest_wait(there));
+  if (longest < kLongMs) never.clear();  // they may wait in the next moment
+  const std::string why = ": computing, or stuck elsewhere, while only plait calls move it on";
+  for (int rank : absent)
+    lines_.push_back("rank " + std::to_string(rank) + " was last in plait " +
+                     seconds_text(record_of(rank)->wait->seen_ms_ago) + " ago" + why);
+  if (!never.empty())
+    lines_.push_back(ranks_text(never) + verb(never, " has", " have") + " not waited for it" + why);
+  if (!absent.empty() || !never.empty()) return;
+  waits.resize(std::min(waits.size(), kMostWaits));
+  lines_.insert(lines_.end(), waits.begin(), waits.end());
 }
 
 bool Comparison::last_seen(int rank, uint64_t* number) const {
@@ -265,7 +283,7 @@ void Comparison::say_failure() {
   for (const Record* r : records_) {
     if (r->failure && r->why == "error" && (first == nullptr || r->clock_ns < first->clock_ns)) first = r;
   }
-  if (first == nullptr) return;
+  if (first == nullptr || differ_) return;  // the cause is told
   lines_.push_back("rank " + std::to_string(first->rank) +
                    " was the first to give up: " + first->failure->text);
 }

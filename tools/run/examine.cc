@@ -11,18 +11,30 @@ constexpr int64_t kAnswerMs = 500;  // ranks write within milliseconds, or are s
 
 }  // namespace
 
-void Supervisor::examine(bool then_stop) {
+void Supervisor::examine(bool then_stop, int64_t delay_ms) {
   then_stop_ = then_stop_ || then_stop;
   if (examining_) return;
+  examining_ = true;
+  asked_ = false;
+  ask_at_ = Deadline::in_ms(collector_.empty() ? 0 : delay_ms);
+  on_examination();
+}
+
+void Supervisor::on_examination() {
+  if (!examining_) return;
+  if (!asked_ && (ask_at_.passed() || stopping_ || running_ == 0)) ask();
+  if (asked_ && (answers_until_.passed() || collector_.answered())) end_examination();
+}
+
+void Supervisor::ask() {
   std::vector<pid_t> sessions;
   for (const Rank& rank : ranks_) {
     if (rank.running) sessions.push_back(rank.child.pid);  // each leads one
   }
-  const size_t asked = collector_.ask(sessions, !then_stop);
-  if (!then_stop) say("SIGUSR1, asked " + std::to_string(asked) + " processes what they are doing");
-  examining_ = true;
-  examine_until_ = Deadline::in_ms(kAnswerMs);
-  if (asked == 0) end_examination();
+  const size_t asked = collector_.ask(sessions, !then_stop_);
+  if (!then_stop_) say("SIGUSR1, asked " + std::to_string(asked) + " processes what they are doing");
+  asked_ = true;
+  answers_until_ = Deadline::in_ms(kAnswerMs);
 }
 
 void Supervisor::end_examination() {

@@ -16,6 +16,8 @@ namespace {
 // How long output may trickle in after the last rank ended: something outside its process group may hold the
 // pipe open.
 constexpr int64_t kDrainMs = 500;
+// How long the others get to come to where they miss the rank that failed.
+constexpr int64_t kSettleMs = 150;
 // How often is looked whether ranks have written their records.
 constexpr int kLookMs = 5;
 
@@ -201,11 +203,11 @@ void Supervisor::report(const End& end) {
     say("rank " + std::to_string(end.rank) + " " + end_text(end.wait_status));
   }
   fail(status);
-  if (!options_.keep_going && !stopping_) examine(true);
+  if (!options_.keep_going && !stopping_) examine(true, kSettleMs);
 }
 
 void Supervisor::on_deadlines() {
-  if (examining_ && (examine_until_.passed() || collector_.answered())) end_examination();
+  on_examination();
   if (running_ == 0) return;
   if (timeout_at_.passed()) {
     timeout_at_ = {};

@@ -53,8 +53,10 @@ class Supervisor {
   bool done() const;
   int next_deadline_ms() const;
 
-  // Gets the ranks' records, and compares them; then ends the ranks, if `then_stop`.
-  void examine(bool then_stop);
+  // Gets the ranks' records, in `delay_ms`, and compares them; then ends the ranks, if `then_stop`.
+  void examine(bool then_stop, int64_t delay_ms = 0);
+  void ask();
+  void on_examination();
   void end_examination();
   std::vector<std::string> fates(const std::vector<Record>& records) const;
   void say_differences();
@@ -74,9 +76,9 @@ class Supervisor {
   Fd signals_;
   std::optional<int> status_;  // of the first failure
   bool stopping_ = false;
-  bool examining_ = false, then_stop_ = false, examined_ = false;
+  bool examining_ = false, asked_ = false, then_stop_ = false, examined_ = false;
   std::vector<std::string> differences_;  // to be said in the end
-  Deadline kill_at_, timeout_at_, drain_until_, examine_until_;
+  Deadline kill_at_, timeout_at_, drain_until_, ask_at_, answers_until_;
 };
 
 }  // namespace plait::run
