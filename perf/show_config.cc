@@ -21,6 +21,7 @@ constexpr Variable kVariables[] = {
     {"PLAIT_TIMEOUT", "600", "seconds an operation may wait"},
     {"PLAIT_BOOTSTRAP_TIMEOUT", "60", "seconds to wait for all ranks to come"},
     {"PLAIT_LOG", "warn", "debug, info, warn, error or off"},
+    {"PLAIT_DUMP", "none", "beginning of the paths of flight records"},
     {"PLAIT_IFACE", "none", "network interface; reserved, unused in this version"},
     {"PLAIT_PORTS", "any", "ports to listen on; reserved, unused in this version"},
 };
