@@ -22,8 +22,8 @@ void Communicator::start(plait_request* request) noexcept {
     return;
   }
   request->state = plait_request::State::queued;
-  recorder_.started(request->number, request->prepared->id);
   if (head_ != nullptr) {
+    recorder_.started(request->number, request->prepared->id);
     tail_ = tail_->next = request;
     return;
   }
@@ -56,12 +56,13 @@ void Communicator::begin(plait_request* request) noexcept {
   (void)advance();
 }
 
-// Tells peers what the running operation is. They look when they have waited long, so it comes after the
-// first messages.
+// Tells peers, and the flight recorder, what the running operation is. They look when they have waited long,
+// so it comes after the first messages.
 void Communicator::record() noexcept {
   if (head_ == nullptr || head_->number <= recorded_) return;
   recorded_ = head_->number;
   board_->write(recorded_, head_->prepared->id);
+  recorder_.started(recorded_, head_->prepared->id);
 }
 
 // Ends the running operation and begins the one behind it.
