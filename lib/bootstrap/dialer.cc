@@ -46,8 +46,12 @@ std::unique_ptr<Link> Dialer::poll() {
   }
   const int64_t ms = (now_ns() - link_->since_ns()) / 1'000'000;
   if (state == Link::State::connecting && ms > kConnectMs) {
-    failed(
-        {Code::timeout, "no answer from that address: is it this rank's network, and no firewall between?"});
+    std::string from;
+    for (const Interface& i : self_.sources) {
+      if (i.address.family == places_[next_].ip.family) from += (from.empty() ? " (dialed from " : ", ") + i.name;
+    }
+    failed({Code::timeout, "no answer from that address" + (from.empty() ? from : from + ")") +
+                               ": is it this rank's network, and no firewall between?"});
   } else if (state == Link::State::greeting && ms > kGreetingMs) {
     failed({Code::timeout, "connected, but no handshake came: is it plait that listens there?"});
   }

@@ -76,17 +76,14 @@ std::string names_of(const std::vector<Interface>& all) {
   return text.empty() ? "none" : text;
 }
 
-// Adds those that `wanted` names; false when there is none.
-bool add_matching(const std::vector<Interface>& all, std::string_view wanted, std::vector<Interface>& to) {
+// Adds those that `wanted` names.
+void add_matching(const std::vector<Interface>& all, std::string_view wanted, std::vector<Interface>& to) {
   const auto subnet = parse_subnet(wanted);
-  bool any = false;
   for (const Interface& i : all) {
     if (!i.up || !(subnet.ok() ? within(i.address, *subnet) : i.name == wanted)) continue;
-    any = true;
     const bool there = std::any_of(to.begin(), to.end(), [&](auto& t) { return t.address == i.address; });
     if (!there) to.push_back(i);
   }
-  return any;
 }
 
 // 0 is best.
@@ -121,14 +118,16 @@ Result<std::vector<Interface>> choose(const std::vector<Interface>& all, std::st
                        [&](std::string_view e) { return e.front() == '^' && e.substr(1) == i.name; });
   };
   std::copy_if(all.begin(), all.end(), std::back_inserter(left), [&](auto& i) { return i.up && !is_out(i); });
+  // One list serves hosts that name their interfaces differently: an entry may fit nothing here, all of them may not.
   bool named = false;
   for (std::string_view entry : entries) {
     if (entry.front() == '^') continue;
     named = true;
-    if (!add_matching(left, entry, chosen)) {
-      return Status(Code::invalid, "PLAIT_IFACE: no interface that is up fits \"" + std::string(entry) +
-                                       "\"; there are: " + names_of(all));
-    }
+    add_matching(left, entry, chosen);
+  }
+  if (named && chosen.empty()) {
+    return Status(Code::invalid, "PLAIT_IFACE: no interface that is up fits \"" + std::string(wanted) +
+                                     "\"; there are: " + names_of(all));
   }
   if (named) return chosen;
   // All of the best kind there is; link-local addresses stand behind the others of their interface.

@@ -25,8 +25,8 @@ Result<std::vector<Interface>> list_interfaces();
 //   10.0.0.0/8, fd00::1   interfaces with an address in that subnet, or that address
 // in order of preference. Without any but "^" entries: all that are up; bridges and taps of containers and
 // virtual machines (docker*, virbr*, cni*, veth*, ...) only when nothing else is up but loopback, and
-// loopback only when there is nothing at all. IPv6 link-local addresses come last. Code::invalid names an
-// entry that fits nothing and the interfaces there are.
+// loopback only when there is nothing at all. IPv6 link-local addresses come last. Code::invalid when
+// no entry fits, with the interfaces there are.
 Result<std::vector<Interface>> choose(const std::vector<Interface>& all, std::string_view wanted);
 
 // The address of this host that packets to `peer` leave from; with a non-empty `among`, the best of

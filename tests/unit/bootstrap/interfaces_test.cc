@@ -58,13 +58,18 @@ TEST(Interfaces, SomeAreLeftOut) {
 }
 
 TEST(Interfaces, WhatFitsNothingIsNamedBesideWhatThereIs) {
-  for (const char* wanted : {"eth", "eth2", "ib0", "10.3.0.0/16", "eth0,wrong", "^eth0,eth0"}) {
+  for (const char* wanted : {"eth", "eth2", "ib0", "10.3.0.0/16", "eth,wrong", "^eth0,eth0"}) {
     const std::string text = chosen(kHost, wanted);
     EXPECT_NE(text.find("error"), std::string::npos) << wanted;
     EXPECT_NE(text.find("PLAIT_IFACE"), std::string::npos) << text;
     EXPECT_NE(text.find("eth10 (10.9.0.5)"), std::string::npos) << text;
     EXPECT_NE(text.find("eth2 (10.2.0.5, down)"), std::string::npos) << text;
   }
+}
+
+// One list for hosts that name theirs differently.
+TEST(Interfaces, AnEntryMayFitNothingAsLongAsAnotherDoes) {
+  EXPECT_EQ(chosen(kHost, "nosuch0,eth0,wrong"), chosen(kHost, "eth0"));
 }
 
 TEST(Interfaces, TheSourceForAPeer) {
