@@ -86,7 +86,7 @@ class TcpDomain final : public Domain {
   size_t told_count_ = 0;
   std::vector<Done> orphans_;  // of endpoints that are gone
   size_t first_ = 0;           // of the sending, whose turn it is
-  uint32_t polls_ = 0;
+  uint32_t polls_ = 0, looked_ = 0;
   bool armed_ = false, timed_ = false;
 };
 

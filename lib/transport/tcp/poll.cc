@@ -19,7 +19,10 @@ constexpr size_t kReceiveLeast = size_t{16} << 10;
 constexpr int kCalls = 3;            // to the kernel, to send on one connection
 constexpr uint32_t kQuiet = 1024;    // receives in vain until a connection is no longer hot,
 constexpr uint32_t kReplaced = 64;   // or gives way to another
-constexpr uint32_t kLookEvery = 16;  // receives from hot ones
+constexpr uint32_t kDrowsy = 128;    // receives in vain, after which it is tried at every kNap-th poll only
+constexpr uint32_t kNap = 8;
+constexpr uint32_t kLookEvery = 16;  // polls until epoll is asked, ...
+constexpr uint32_t kLookSeldom = 256;  // ... where all connections are hot
 
 }  // namespace
 
@@ -29,9 +32,10 @@ size_t TcpDomain::poll(std::span<Done> done) noexcept {
     if (timed_) set_timer(0);
   }
   size_t budget = kPiece;
-  const auto hot = uint32_t(hot_count());
-  if (hot == 0 || (polls_ += hot) >= kLookEvery || !connecting_.empty()) {
-    polls_ = 0;
+  const size_t hot = hot_count();
+  ++polls_;
+  if (hot == 0 || polls_ - looked_ >= (hot < 2 * endpoints_.size() ? kLookEvery : kLookSeldom) || !connecting_.empty()) {
+    looked_ = polls_;
     look();
   }
   receive(budget);
@@ -52,7 +56,7 @@ void TcpDomain::receive(size_t& budget) noexcept {
     return got;
   };
   for (Connection*& hot : hot_) {
-    if (hot == nullptr) continue;
+    if (hot == nullptr || (hot->quiet > kDrowsy && polls_ % kNap != 0)) continue;
     if (take(*hot)) {
       hot->quiet = 0;
     } else if (++hot->quiet > kQuiet || !hot->up()) {
