@@ -1,35 +1,39 @@
 #include "transport/mailbox.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace plait::transport {
 namespace {
 
-uint16_t landed_counter(uint32_t stream) noexcept { return uint16_t(3 * stream); }
-uint16_t lines_counter(uint32_t stream) noexcept { return uint16_t(3 * stream + 1); }
-uint16_t parts_counter(uint32_t stream) noexcept { return uint16_t(3 * stream + 2); }
+uint16_t lines_counter(uint32_t stream) noexcept { return uint16_t(4 * stream); }
+uint16_t landed_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 1); }
+uint16_t parts_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 2); }
 
 // Offset in LinkMemory of something inside `base`.
 uint64_t offset_in(const LinkMemory* base, const void* p) noexcept {
   return uint64_t(static_cast<const std::byte*>(p) - reinterpret_cast<const std::byte*>(base));
 }
 
-bool post_one(const Wire& wire, const Transfer& transfer) noexcept {
-  return wire.endpoint->post({&transfer, 1}) == 1;
-}
-
-bool put(const Wire& wire, const void* data, size_t bytes, Signal signal) noexcept {
-  auto* from = static_cast<std::byte*>(const_cast<void*>(data));
+Transfer put(const Wire& wire, const void* home, const std::byte* from, size_t bytes, Signal signal) noexcept {
   Transfer t;
   t.signal = signal;
-  t.local = {from, bytes, wire.shadow_region};
-  t.remote = {wire.remote, wire.remote_offset + offset_in(wire.shadow, data), bytes};
-  return post_one(wire, t);
+  auto* data = const_cast<std::byte*>(from);
+  t.local = {data, bytes, from == home ? wire.shadow_region : nullptr};
+  t.remote = {wire.remote, wire.remote_offset + offset_in(wire.shadow, home), bytes};
+  return t;
 }
 
-bool signal_only(const Wire& wire, uint16_t counter, uint32_t add) noexcept {
-  Transfer t;
-  t.signal = {counter, uint16_t(add)};
-  t.remote = {wire.remote, wire.remote_offset, 0};
-  return post_one(wire, t);
+// Adds to the peer's counter until its sum is `to`. What messages carried in between counts, too, so it may be much.
+bool signal_up_to(const Wire& wire, uint16_t counter, uint32_t& from, uint32_t to) noexcept {
+  while (from != to) {
+    Transfer t;
+    t.signal = {counter, uint16_t(std::min<uint32_t>(to - from, wire.max_add))};
+    t.remote = {wire.remote, wire.remote_offset, 0};
+    if (wire.endpoint->post({&t, 1}) != 1) return false;
+    from += t.signal.add;
+  }
+  return true;
 }
 
 }  // namespace
@@ -53,34 +57,108 @@ void Outbox::refresh() noexcept {
   }
 }
 
-void Outbox::publish_part(uint32_t tag, uint32_t bytes) noexcept {
+void Outbox::publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept {
   if (wire_.mapped == nullptr) {
-    part_bytes_[parts_ % kParts] = bytes;
+    part_[parts_ % kParts] = {from, bytes, 0};
+    busy_sources_ += from != nullptr;
     is_part_[tail_ % kLines] = 1;
   }
   parts_++;
   publish(tag);
 }
 
-// Lines keep their place in the shadow until the peer has consumed them, so nobody waits for a Done here.
-bool Outbox::post_line(uint32_t sequence) noexcept {
-  const uint32_t slot = (sequence - 1) % kLines;
-  if (is_part_[slot] != 0) {
-    const uint32_t p = posted_parts_ % kParts;
-    if (!put(wire_, slots_ + size_t(p) * kPartBytes, part_bytes_[p], {landed_counter(stream_), 0}))
-      return false;
-    is_part_[slot] = 0;
-    posted_parts_++;
+// Transfers to post together, each with the lines, or the parts, that are posted once it is taken.
+struct Outbox::Batch {
+  static constexpr size_t kMost = 16;
+  Transfer transfers[kMost];
+  uint32_t lines[kMost] = {}, parts[kMost] = {};
+  size_t size = 0;
+};
+
+uint64_t Outbox::cookie(uint32_t slot) const noexcept {
+  return kMailboxCookie + wire_.cookie + stream_ * (kParts + 1) + slot;
+}
+
+// How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
+uint32_t Outbox::parts_together(uint32_t at, uint32_t part) const noexcept {
+  uint32_t n = 1;
+  for (; n < kTogether && at + n != tail_ && is_part_[(at + n) % kLines] != 0 && (part + n) % kParts != 0; n++) {
+    const Part &before = part_[(part + n - 1) % kParts], &next = part_[(part + n) % kParts];
+    const bool side_by_side = before.from == nullptr ? next.from == nullptr : next.from == before.from + before.bytes;
+    if (before.bytes != kPartBytes || !side_by_side) break;
   }
-  return put(wire_, &ring_[slot], kLineBytes, {landed_counter(stream_), 1});
+  return n;
+}
+
+// Parts go right before the lines that announce them. Lines keep their place in the shadow until the peer has consumed
+// them, so nobody waits for a Done of theirs.
+void Outbox::collect(Batch& batch) const noexcept {
+  uint32_t part = posted_parts_, announced = 0;  // parts in the batch whose lines are still to come
+  for (uint32_t at = posted_; at != tail_ && batch.size < Batch::kMost;) {
+    Transfer& t = batch.transfers[batch.size];
+    if (announced == 0 && is_part_[at % kLines] != 0) {
+      const uint32_t n = parts_together(at, part), p = part % kParts;
+      const std::byte* home = slots_ + size_t(p) * kPartBytes;
+      size_t bytes = 0;
+      for (uint32_t i = 0; i < n; i++) bytes += part_[p + i].bytes;
+      t = put(wire_, home, part_[p].from != nullptr ? part_[p].from : home, bytes, {landed_counter(stream_), 0});
+      if (part_[p].from != nullptr) {
+        t.when = When::reusable;
+        t.cookie = cookie(p);
+      }
+      batch.parts[batch.size++] = announced = n;
+      part += n;
+      continue;
+    }
+    // Lines, as far as they lie side by side: those of the parts before them, or those without parts.
+    uint32_t n = 0;
+    const uint32_t most = announced != 0 ? announced : kLines;
+    while (n < most && at + n != tail_ && (n == 0 || (at + n) % kLines != 0) &&
+           (announced != 0 || is_part_[(at + n) % kLines] == 0)) {
+      n++;
+    }
+    const auto* line = reinterpret_cast<const std::byte*>(&ring_[at % kLines]);
+    t = put(wire_, line, line, size_t(n) * kLineBytes, {landed_counter(stream_), uint16_t(n)});
+    batch.lines[batch.size++] = n;
+    at += n;
+    announced -= std::min(announced, n);
+  }
+}
+
+void Outbox::advance(const Batch& batch, size_t taken) noexcept {
+  for (size_t i = 0; i < taken; i++) {
+    if (batch.parts[i] != 0 && part_[posted_parts_ % kParts].from != nullptr)
+      part_[posted_parts_ % kParts].together = batch.parts[i];
+    for (uint32_t k = 0; k < batch.parts[i]; k++) is_part_[(posted_ + k) % kLines] = 0;
+    posted_parts_ += batch.parts[i];
+    posted_ += batch.lines[i];
+  }
 }
 
 bool Outbox::flush() noexcept {
   while (posted_ != tail_) {
-    if (!post_line(posted_ + 1)) return false;
-    posted_++;
+    Batch batch;
+    collect(batch);
+    Transfer& last = batch.transfers[batch.size - 1];
+    if (last.when == When::never) {
+      last.when = When::reusable;
+      last.cookie = cookie(kParts);
+    }
+    const size_t taken = wire_.endpoint->post({batch.transfers, batch.size});
+    advance(batch, taken);
+    leaving_ += taken == batch.size && last.cookie == cookie(kParts);
+    if (taken != batch.size) return false;
   }
   return true;
+}
+
+void Outbox::left(uint32_t slot) noexcept {
+  if (slot == kParts) {
+    leaving_--;
+    return;
+  }
+  busy_sources_ -= part_[slot].together;
+  part_[slot].together = 0;
 }
 
 void Inbox::bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept {
@@ -92,10 +170,12 @@ void Inbox::bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {
     landed_ = &wire.endpoint->counter(landed_counter(stream));
+    parts_due_ = kParts / 2;
   }
 }
 
 bool Inbox::peek_tag(uint32_t* tag) const noexcept {
+  if (landed_ != nullptr && !reached(uint32_t(landed_->load(std::memory_order_acquire)), head_ + 1)) return false;
   const uint64_t word = ring_[head_ % kLines].word.load(std::memory_order_acquire);
   if (uint32_t(word >> 32) != head_ + 1) return false;
   *tag = uint32_t(word);
@@ -108,15 +188,10 @@ bool Inbox::credit() noexcept {
     credit_carried();
     return true;
   }
-  if (head_ != credited_lines_) {
-    if (!signal_only(wire_, lines_counter(stream_), head_ - credited_lines_)) return false;
-    credited_lines_ = head_;
-  }
-  if (parts_ != credited_parts_) {
-    if (!signal_only(wire_, parts_counter(stream_), parts_ - credited_parts_)) return false;
-    credited_parts_ = parts_;
-  }
-  return true;
+  const bool sent = signal_up_to(wire_, lines_counter(stream_), signalled_lines_, head_) &&
+                    signal_up_to(wire_, parts_counter(stream_), signalled_parts_, parts_);
+  if (sent) credit_carried();
+  return sent;
 }
 
 Mailbox::Mailbox(const Wire& wire, LinkMemory* own) noexcept
@@ -132,6 +207,22 @@ void Mailbox::flush() noexcept {
   for (auto& out : out_) out.flush();
   // Credit that was refused, or is due.
   for (auto& in : in_) in.maybe_credit();
+}
+
+void Mailbox::idle() noexcept {
+  if (mapped_) return;
+  for (auto& in : in_) {
+    if (in.owes_parts()) in.credit();
+  }
+}
+
+void Mailbox::left(uint64_t cookie) noexcept {
+  const auto slot = uint32_t((cookie - kMailboxCookie) % kMailboxCookies);
+  out_[slot / (kParts + 1)].left(slot % (kParts + 1));
+}
+
+bool Mailbox::drained() const noexcept {
+  return std::all_of(std::begin(out_), std::end(out_), [](const Outbox& out) { return out.drained(); });
 }
 
 }  // namespace plait::transport

@@ -43,9 +43,15 @@ struct LinkMemory {
   std::byte parts[kStreams][kParts][kPartBytes];
 };
 
-// Counters of an endpoint that mailboxes use where memory is not mapped: for stream s, 3 * s: lines landed,
-// 3 * s + 1: lines consumed, 3 * s + 2: parts consumed.
-constexpr uint16_t kMailboxCounters = 3 * kStreams;
+// Counters of an endpoint that mailboxes use where memory is not mapped: for stream s, 4 * s: lines consumed,
+// 4 * s + 1: lines landed, 4 * s + 2: parts consumed. The odd ones carry the bulk: TCP gives it a connection of its
+// own, so that credit does not wait behind it.
+constexpr uint16_t kMailboxCounters = 4 * kStreams;
+
+// Cookies from here on are of Dones that say that something has left: hand them to Mailbox::left(). A mailbox has
+// kMailboxCookies of them.
+constexpr uint64_t kMailboxCookie = uint64_t(1) << 48;
+constexpr uint64_t kMailboxCookies = kStreams * (kParts + 1);
 
 inline void prefetch_for_write(const void* p) noexcept {
 #if defined(__x86_64__)
@@ -70,6 +76,9 @@ struct Wire {
   LinkMemory* mapped = nullptr;    // the same by load and store, or null
   LinkMemory* shadow = nullptr;    // unmapped only: local copy to put from
   const Region* shadow_region = nullptr;
+  uint64_t cookie = 0;             // unmapped: a multiple of kMailboxCookies, added to kMailboxCookie
+  bool any_source = false;         // unmapped: puts may come from memory that is not exposed
+  uint16_t max_add = UINT16_MAX;   // of the domain
 };
 
 // The sending end of a stream. Fill next(), publish(); ask room() first.
@@ -92,14 +101,18 @@ class Outbox {
   void publish(uint32_t tag) noexcept {
     Line& line = next();
     line.word.store(line_word(++tail_, tag), std::memory_order_release);
-    if (wire_.mapped == nullptr) {
-      flush();
-    } else {
-      prefetch_for_write(&ring_[tail_ % kLines]);
-    }
+    if (wire_.mapped != nullptr) prefetch_for_write(&ring_[tail_ % kLines]);
   }
   // Publishes next() as the announcement of part(0), which holds `bytes` bytes.
-  void publish_part(uint32_t tag, uint32_t bytes) noexcept;
+  void publish_part(uint32_t tag, uint32_t bytes) noexcept { publish_part(tag, bytes, nullptr); }
+  // The same for bytes that lie at `from` and stay as they are until sources_free(). Only where takes_sources().
+  void publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept;
+  // May parts lie elsewhere than in part()?
+  bool takes_sources() const noexcept { return wire_.any_source; }
+  // Has the transport read all that publish_part() was told to read elsewhere, or is there none?
+  bool sources_free() const noexcept { return busy_sources_ == 0; }
+  // Unmapped: has all that was published left, so that it arrives though this rank polls no more?
+  bool drained() const noexcept { return posted_ == tail_ && leaving_ == 0 && busy_sources_ == 0; }
 
   uint32_t sent() const noexcept { return tail_; }
   // Has the peer consumed the line that made sent() equal to `sequence`?
@@ -113,22 +126,36 @@ class Outbox {
     if (reached(lines, credit_lines_)) credit_lines_ = lines;
     if (reached(parts, credit_parts_)) credit_parts_ = parts;
   }
-  // Unmapped: posts what the endpoint refused before. True when nothing is left.
+  // Unmapped: posts what was published and what the endpoint refused before. True when nothing is left.
   bool flush() noexcept;
+  void left(uint32_t slot) noexcept;
 
  private:
+  struct Batch;
+  static constexpr uint32_t kTogether = 4;  // parts of one put
   void refresh() noexcept;
-  bool post_line(uint32_t sequence) noexcept;
+  uint64_t cookie(uint32_t slot) const noexcept;
+  uint32_t parts_together(uint32_t at, uint32_t part) const noexcept;
+  void collect(Batch& batch) const noexcept;
+  void advance(const Batch& batch, size_t taken) noexcept;
 
   Line* ring_ = nullptr;
   std::byte* slots_ = nullptr;
   std::atomic<uint64_t>* credit_ = nullptr;
   uint32_t tail_ = 0, parts_ = 0, credit_lines_ = 0, credit_parts_ = 0;
-  uint32_t posted_ = 0, posted_parts_ = 0;  // unmapped: how far flush() got
-  uint32_t part_bytes_[kParts] = {};        // unmapped: of each part slot
-  uint8_t is_part_[kLines] = {};            // unmapped: which lines announce a part
   uint32_t stream_ = 0;
   Wire wire_;
+  // Unmapped: how far flush() got, and what it is to post.
+  struct Part {
+    const std::byte* from = nullptr;  // null: the shadow's slot
+    uint32_t bytes = 0;
+    uint32_t together = 0;            // posted, and so many from this one on that the source of is not free yet
+  };
+  uint32_t posted_ = 0, posted_parts_ = 0;
+  uint32_t busy_sources_ = 0;
+  uint32_t leaving_ = 0;  // batches of lines that were posted
+  Part part_[kParts];
+  uint8_t is_part_[kLines] = {};  // which lines announce a part that is not posted yet
 };
 
 // The receiving end of a stream. peek() at lines, consume() them in order.
@@ -163,10 +190,12 @@ class Inbox {
     credited_lines_ = head_;
     credited_parts_ = parts_;
   }
+  bool owes_parts() const noexcept { return credited_parts_ != parts_; }
   bool owes_credit() const noexcept { return credited_lines_ != head_ || credited_parts_ != parts_; }
-  // Sends credit if the peer might soon need it: a quarter of a ring is consumed.
+  // Sends credit if the peer might soon need it: a quarter of a ring is consumed, half of the parts where credit is a
+  // message of its own.
   void maybe_credit() noexcept {
-    if (head_ - credited_lines_ >= kLines / 4 || parts_ - credited_parts_ >= kParts / 4) credit();
+    if (head_ - credited_lines_ >= kLines / 4 || parts_ - credited_parts_ >= parts_due_) credit();
   }
   // Sends all credit now. Unmapped and refused: false; call again.
   bool credit() noexcept;
@@ -177,6 +206,8 @@ class Inbox {
   std::atomic<uint64_t>* credit_ = nullptr;  // mapped: the peer's word
   const std::atomic<uint64_t>* landed_ = nullptr;
   uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;
+  uint32_t parts_due_ = kParts / 4;
+  uint32_t signalled_lines_ = 0, signalled_parts_ = 0;  // unmapped: what the peer's counters say
   uint32_t stream_ = 0;
   Wire wire_;
 };
@@ -189,10 +220,17 @@ class Mailbox {
   Mailbox(const Wire& wire, LinkMemory* own) noexcept;
   Outbox& out(uint32_t stream) noexcept { return out_[stream]; }
   Inbox& in(uint32_t stream) noexcept { return in_[stream]; }
-  // Wakes the peer if it sleeps: after the last publish or credit of a burst.
-  void notify() noexcept { endpoint_->notify(); }
-  // Unmapped: posts what was refused.
+  // After the last publish or credit of a burst. Mapped: wakes the peer if it sleeps; else posts.
+  void notify() noexcept { mapped_ ? endpoint_->notify() : flush(); }
+  // Unmapped: posts what was published or refused, and credit that is due. Call it after each poll.
   void flush() noexcept;
+  // Unmapped: nothing else is to be done now: credit for parts, which otherwise travels with messages, goes out.
+  void idle() noexcept;
+  // Takes the cookie of a Done that is kMailboxCookie or above.
+  void left(uint64_t cookie) noexcept;
+  // Unmapped: Outbox::drained() of all streams.
+  bool drained() const noexcept;
+  bool mapped() const noexcept { return mapped_; }
 
  private:
   Endpoint* endpoint_;

@@ -77,6 +77,9 @@ void Rank::link(int r) {
   } else {
     wire.shadow = reinterpret_cast<LinkMemory*>(shadow_.data()) + r;
     wire.shadow_region = shadow_region_.get();
+    wire.cookie = uint64_t(r) * kMailboxCookies;
+    wire.any_source = !domain_->capabilities().local_needs_region;
+    wire.max_add = domain_->capabilities().max_add;
   }
   auto* own = reinterpret_cast<LinkMemory*>(heap_.data() + round_up(sizeof(LinkMemory), 4096) * size_t(r));
   peer.mailbox = std::make_unique<Mailbox>(wire, own);
@@ -85,6 +88,7 @@ void Rank::link(int r) {
 
 Status Rank::run(Call call, bool in_place) {
   call.number = ++number_;
+  call.network = !setup_.fabric.mapped;
   call.tag = 0xabcde00u + (uint32_t(number_) & 0x3f) * 2;
   call.input = bound(in_place ? 1 : 0);
   call.output = bound(1);
@@ -95,6 +99,9 @@ Status Rank::run(Call call, bool in_place) {
   while (!machine_->step()) {
     poll();
     if (machine_->moved()) continue;
+    for (auto& peer : peers_) {
+      if (peer.mailbox) peer.mailbox->idle();
+    }
     if (deadline.passed())
       return {Code::timeout, "rank " + std::to_string(rank_) + " waits for " + machine_->waiting_for()};
   }
@@ -102,7 +109,12 @@ Status Rank::run(Call call, bool in_place) {
 }
 
 void Rank::poll() {
-  domain_->poll({});
+  Done done[16];
+  const size_t n = domain_->poll(done);
+  for (size_t i = 0; i < n; i++) {
+    if (done[i].cookie < kMailboxCookie) continue;
+    peers_[size_t((done[i].cookie - kMailboxCookie) / kMailboxCookies)].mailbox->left(done[i].cookie);
+  }
   for (auto& peer : peers_) {
     if (peer.mailbox) peer.mailbox->flush();
   }

@@ -150,6 +150,7 @@ Machine::Turn Machine::fold_pieces(uint32_t w, const Action& a, Run& r, size_t b
     end_piece(w, a, r, size_t(end - r.cursor));
     r.cursor = end;
   }
+  if (by_parts && r.cursor != begin) post_fused(a, r);
   if (r.cursor < bytes) return r.cursor == begin ? Turn::blocked : Turn::moved;
   end_fold(w, a, r);
   return Turn::done;
@@ -204,7 +205,16 @@ void Machine::end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes)
     const uint32_t stream = stream_of(b.lane, w);
     fill_descriptor(b.peer, stream, kPart, 0);
     link.mailbox->out(stream).publish_part(call_.tag | kDescriptorBit, uint32_t(bytes));
-    link.mailbox->notify();
+    if (link.mailbox->mapped()) link.mailbox->notify();
+  }
+}
+
+// Where posting costs a system call, what was folded at once goes out at once.
+void Machine::post_fused(const Action& a, const Run& r) noexcept {
+  for (uint32_t k = 0; k < a.fused; k++) {
+    if (((r.fused & ~r.placed) >> k & 1) == 0) continue;
+    Mailbox& mailbox = *links_[size_t(call_.schedule->actions[call_.schedule->fused[a.first_fused + k]].peer)].mailbox;
+    if (!mailbox.mapped()) mailbox.notify();
   }
 }
 
@@ -236,11 +246,11 @@ void Machine::end_fold(uint32_t w, const Action& a, const Run& r) noexcept {
 
 // A sender whose memory was read waits for the credit. After parts it is due, too: a stream must be able to
 // take the next whole message, or a program that needs a credit would hang. Lines are many: their credit can
-// wait.
+// wait. Unmapped: Mailbox::idle() sends what is due, unless a message carries it before.
 void Machine::release(uint32_t w, const Source& s, const Arrival& arrival) noexcept {
   Mailbox& mailbox = *links_[size_t(s.peer)].mailbox;
   Inbox& in = mailbox.in(stream_of(s.lane, w));
-  if (arrival.form != Form::lines && in.owes_credit()) {
+  if (arrival.form != Form::lines && in.owes_credit() && mailbox.mapped()) {
     in.credit();
     mailbox.notify();
   } else {

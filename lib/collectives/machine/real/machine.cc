@@ -47,8 +47,8 @@ void Machine::start() noexcept {
   windows_ = s.lanes == 1 ? kStreams : kStreams / s.lanes;
   scratch_slot_ = round_up(call_.layout.largest_segment_bytes(), kGranuleBytes);
   pulls_ = 0;
-  round_ =
-      !s.round.empty() && call_.layout.segments == 1 && call_.layout.largest_segment_bytes() <= kInlineBytes;
+  round_ = !s.round.empty() && call_.layout.segments == 1 &&
+           call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : kInlineBytes);
   if (round_) return start_round();
   active_count_ = 0;
   segments_left_ = call_.layout.segments;
@@ -136,17 +136,32 @@ void Machine::fail(Code code, std::string text) noexcept {
   if (status_.ok()) status_ = Status(code, std::move(text));
 }
 
+int32_t Machine::peer_awaited(const Enabled& e) const noexcept {
+  const Schedule& s = *call_.schedule;
+  const Action& a = s.actions[e.action];
+  if (a.kind == Kind::send) return a.peer;
+  int32_t peer = kLocal;
+  for (uint32_t k = runs_[e.w * actions_ + e.action].landed; k < a.sources; k++) {
+    if (s.sources[a.first_source + k].peer != kLocal) peer = s.sources[a.first_source + k].peer;
+  }
+  return peer;
+}
+
+int32_t Machine::awaited() const noexcept {
+  for (uint32_t i = 0; i < active_count_; i++) {
+    const int32_t peer = peer_awaited(active_[i]);
+    if (peer != kLocal) return peer;
+  }
+  return kLocal;
+}
+
 std::string Machine::waiting_for() const {
   const Schedule& s = *call_.schedule;
   std::string text;
   std::vector<int32_t> named;
   for (uint32_t i = 0; i < active_count_ && named.size() < 8; i++) {
     const Action& a = s.actions[active_[i].action];
-    const Run& r = runs_[active_[i].w * actions_ + active_[i].action];
-    int32_t peer = a.peer;
-    for (uint32_t k = r.landed; a.kind != Kind::send && k < a.sources; k++) {
-      if (s.sources[a.first_source + k].peer != kLocal) peer = s.sources[a.first_source + k].peer;
-    }
+    const int32_t peer = peer_awaited(active_[i]);
     if (peer == kLocal || std::find(named.begin(), named.end(), peer) != named.end()) continue;
     named.push_back(peer);
     text += (text.empty() ? "rank " : ", rank ") + std::to_string(peer) + " (step " + std::to_string(a.step) +

@@ -48,6 +48,7 @@ struct Call {
   Store store = Store::plain;
   bool same_outputs = true;  // every rank's output begins with the same element: peers may store into it
   bool buffered = false;     // min_credits 1: every message is copied into its stream
+  bool network = false;      // some of the peers do not map memory
 };
 
 // Finds, or imports, a region of a peer by its key. Null: the key is not good.
@@ -60,6 +61,8 @@ constexpr size_t kGatherBytes = round_up(
     (kInlineBytes + transport::kLinePayload - 1) / transport::kLinePayload * transport::kLinePayload, 64);
 // The same where the receiver maps the memory it lies in: from here on reading it there is faster.
 constexpr size_t kInlineMappedBytes = 256;
+// The same where lines travel over a network: a line that announces a part carries credit, lines of payload do not.
+constexpr size_t kInlineNetworkBytes = 2 * transport::kLinePayload;
 // Chunks are cut into segments of at most this, so that a stream buffers a whole one.
 constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartBytes;
 
@@ -95,12 +98,15 @@ class Machine {
 
   // Who is waited for and for what: "rank 2 (recv chunk 3+1 ...)", for errors. Allocates.
   std::string waiting_for() const;
+  // The first of them, -1: none.
+  int32_t awaited() const noexcept;
   // Does the next message of a peer that is waited for belong to another call? Then *rank is that peer.
   bool sees_other_call(int32_t* rank) const noexcept;
 
  private:
   enum class Turn : uint8_t { blocked, moved, done };
-  enum class Phase : uint8_t { fresh, running, acknowledged };
+  // drained: all is published; what the transport still reads must stay as it is.
+  enum class Phase : uint8_t { fresh, running, acknowledged, drained };
 
   struct Run {             // of an action in a window
     uint64_t cursor = 0;   // bytes done
@@ -131,6 +137,7 @@ class Machine {
     uint32_t sent = 0, received = 0;
   };
 
+  int32_t peer_awaited(const Enabled& e) const noexcept;
   void start_round() noexcept;
   bool step_round() noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
@@ -139,6 +146,7 @@ class Machine {
   Turn run(uint32_t w, uint32_t action) noexcept;
 
   Turn run_send(uint32_t w, uint32_t action) noexcept;
+  void look_for_credit(Link& link, uint32_t stream) noexcept;
   Turn send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
   Turn send_mapped(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
   Turn send_pull(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
@@ -157,6 +165,7 @@ class Machine {
   Turn fold_pieces(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept;
   void fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t from, size_t bytes) noexcept;
   void end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes) noexcept;
+  void post_fused(const Action& a, const Run& r) noexcept;
   void end_fold(uint32_t w, const Action& a, const Run& r) noexcept;
   void release(uint32_t w, const Source& s, const Arrival& arrival) noexcept;
   void announce(uint32_t w, int32_t peer, uint16_t lane, uint32_t kind, uint64_t offset) noexcept;

@@ -23,25 +23,32 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   if (r.phase == Phase::acknowledged) {
     Outbox& out = link.mailbox->out(stream);
     if (out.consumed(r.awaited)) return Turn::done;
-    // The peer's next message may carry the credit.
-    if (const Line* line = link.mailbox->in(stream).peek(call_.tag | kDescriptorBit)) {
-      Descriptor d;
-      std::memcpy(&d, line->payload, sizeof d);
-      out.acknowledged(d.lines, d.parts);
-    }
+    look_for_credit(link, stream);
     return out.consumed(r.awaited) ? Turn::done : Turn::blocked;
   }
+  if (r.phase == Phase::drained) return link.mailbox->out(stream).sources_free() ? Turn::done : Turn::blocked;
   if (ordinals(a.peer, stream).sent != a.ordinal) return Turn::blocked;
   const Place from = call_.schedule->sources[a.first_source].place;
   const size_t bytes = call_.layout.bytes(a.chunk, a.count, window_[w].segment);
   const size_t offset = offset_of(from, a, w);
   const Bound& buffer = bound(from.in());
   const bool mapped = buffer.shared && link.shared != nullptr && !call_.buffered;
-  if (bytes <= (mapped ? kInlineMappedBytes : kInlineBytes))
-    return send_lines(w, a, buffer.data + offset, bytes);
+  const size_t most_inline = mapped                     ? kInlineMappedBytes
+                             : link.mailbox->mapped() ? kInlineBytes
+                                                      : kInlineNetworkBytes;
+  if (bytes <= most_inline) return send_lines(w, a, buffer.data + offset, bytes);
   if (mapped) return send_mapped(w, a, r, buffer, offset);
   if (!buffer.key.empty() && link.may_pull && !call_.buffered) return send_pull(w, a, r, buffer, offset);
   return send_parts(w, a, r, buffer.data + offset, bytes);
+}
+
+// The peer's next message may carry credit, and this rank may come to receive it only after what it sends now.
+void Machine::look_for_credit(Link& link, uint32_t stream) noexcept {
+  const Line* line = link.mailbox->in(stream).peek(call_.tag | kDescriptorBit);
+  if (line == nullptr) return;
+  Descriptor d;
+  std::memcpy(&d, line->payload, sizeof d);
+  link.mailbox->out(stream).acknowledged(d.lines, d.parts);
 }
 
 Machine::Turn Machine::send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept {
@@ -123,18 +130,22 @@ Machine::Turn Machine::send_parts(uint32_t w, const Action& a, Run& r, const std
   Mailbox& mailbox = *links_[size_t(a.peer)].mailbox;
   Outbox& out = mailbox.out(stream);
   const uint64_t before = r.cursor;
+  if (!out.room_for_parts(1)) look_for_credit(links_[size_t(a.peer)], stream);
   while (r.cursor < bytes && out.room(1) && out.room_for_parts(1)) {
     const size_t piece = std::min<size_t>(kPartBytes, bytes - r.cursor);
-    std::memcpy(out.part(0), data + r.cursor, piece);
+    const std::byte* from = data + r.cursor;
+    if (!out.takes_sources()) std::memcpy(out.part(0), from, piece);
     fill_descriptor(a.peer, stream, kPart, 0);
-    out.publish_part(call_.tag | kDescriptorBit, uint32_t(piece));
+    out.publish_part(call_.tag | kDescriptorBit, uint32_t(piece), out.takes_sources() ? from : nullptr);
     r.cursor += piece;
   }
   if (r.cursor == before) return Turn::blocked;
   mailbox.notify();
   if (r.cursor < bytes) return Turn::moved;
   ordinals(a.peer, stream).sent++;
-  return Turn::done;
+  if (out.sources_free()) return Turn::done;
+  r.phase = Phase::drained;
+  return Turn::moved;
 }
 
 }  // namespace plait::collectives::real
