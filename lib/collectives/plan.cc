@@ -6,16 +6,17 @@ namespace plait::collectives {
 namespace {
 
 // Largest allreduce in which every rank sends everything to every other: one exchange instead of two.
-// Measured on shared memory (docs/performance.md).
-constexpr uint64_t exchange_limit(int32_t ranks) noexcept {
+// Measured (docs/performance.md); over a network a round costs about as much as 64 KiB in all.
+constexpr uint64_t exchange_limit(int32_t ranks, bool network) noexcept {
+  if (network && ranks <= 8) return (64 * 1024) / uint64_t(ranks - 1);
   return ranks <= 8 ? 1024 : 256;
 }
 
-std::string_view pick(const Shape& shape, int32_t ranks) noexcept {
+std::string_view pick(const Shape& shape, int32_t ranks, bool network) noexcept {
   const bool few = ranks <= kDirectRanks;
   switch (shape.collective) {
     case Collective::allreduce:
-      if (few && shape.bytes <= exchange_limit(ranks)) return "all_to_all";
+      if (few && shape.bytes <= exchange_limit(ranks, network)) return "all_to_all";
       return few ? "direct" : "ring";
     case Collective::reduce_scatter:
     case Collective::allgather:
@@ -31,7 +32,7 @@ std::string_view pick(const Shape& shape, int32_t ranks) noexcept {
 }  // namespace
 
 Result<const Algorithm*> Planner::choose(const Shape& shape) const {
-  const std::string_view name = shape.algorithm.empty() ? pick(shape, size_) : shape.algorithm;
+  const std::string_view name = shape.algorithm.empty() ? pick(shape, size_, network_) : shape.algorithm;
   const Algorithm* algorithm = find_algorithm(shape.collective, name);
   if (algorithm == nullptr) {
     std::string known;

@@ -25,6 +25,9 @@ class Planner {
  public:
   Planner(int32_t rank, int32_t size) : rank_(rank), size_(size) {}
 
+  // Some ranks are reached over a network: a message costs microseconds, not nanoseconds.
+  void over_network() noexcept { network_ = true; }
+
   // Code::unsupported when the named algorithm does not exist, does not fit this number of ranks, or is not
   // run by the real machine.
   Result<const Algorithm*> choose(const Shape& shape) const;
@@ -34,6 +37,7 @@ class Planner {
 
  private:
   const int32_t rank_, size_;
+  bool network_ = false;
   std::unordered_map<uint64_t, std::unique_ptr<real::Schedule>> schedules_;
   uint64_t latest_key_ = ~uint64_t(0);
   const real::Schedule* latest_ = nullptr;
