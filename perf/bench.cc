@@ -32,6 +32,20 @@ std::string describe(const Case& c) {
          (c.in_place ? " (in place)" : " (out of place)");
 }
 
+// What joins the ranks, innermost level first: "shm", "tcp", "shm+tcp".
+std::string transports(plait_comm* comm) {
+  plait_level levels[4]{};
+  for (plait_level& l : levels) l.struct_size = sizeof l;
+  size_t count = 0;
+  if (plait_comm_levels(comm, levels, std::size(levels), &count) != PLAIT_OK) return "none";
+  std::string text;
+  for (size_t i = 0; i < std::min(count, std::size(levels)); ++i) {
+    if (levels[i].group_size == 1 && count > 1) continue;
+    text += (text.empty() ? "" : "+") + std::string(levels[i].transport);
+  }
+  return text;
+}
+
 }  // namespace
 
 Bench::Bench(const Options& options, plait_comm* comm) : options_(options), comm_(comm) {
@@ -39,10 +53,7 @@ Bench::Bench(const Options& options, plait_comm* comm) : options_(options), comm
   plait_comm_size(comm, &ranks_);
   config_.struct_size = sizeof config_;
   if (!options.algorithm.empty()) config_.algorithm = options.algorithm.c_str();
-  plait_level level{};
-  level.struct_size = sizeof level;
-  size_t count = 0;
-  if (plait_comm_levels(comm, &level, 1, &count) == PLAIT_OK && count > 0) transport_ = level.transport;
+  transport_ = transports(comm);
 }
 
 void Bench::must(plait_status status, const std::string& doing) const {

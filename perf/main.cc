@@ -67,8 +67,13 @@ bool run_rank(const Options& options, const std::string& job, int thread) {
     complain(environment_number("RANK", 0) * options.threads + thread, plait_last_error(nullptr));
     return false;
   }
-  int32_t rank = 0;
+  int32_t rank = 0, size = 0;
   plait_comm_rank(comm, &rank);
+  plait_comm_size(comm, &size);
+  if (rank == 0 && size == options.threads && std::getenv("WORLD_SIZE") == nullptr) {
+    std::printf("# no launcher found: %d rank%s in this process alone; start more by: %s\n", size, size == 1 ? "" : "s",
+                "plait-run -n 4 plait-perf ...");
+  }
   bool good = run_bench(options, comm);
   plait_status status = plait_comm_destroy(comm);
   if (good && status != PLAIT_OK)
@@ -89,10 +94,6 @@ bool run_threads(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (std::getenv("WORLD_SIZE") == nullptr) {
-    std::printf("# no WORLD_SIZE in the environment: %d rank%s in this process alone; start more by: %s\n",
-                options.threads, options.threads == 1 ? "" : "s", "plait-run -n 4 plait-perf ...");
-  }
   if (plait_init(nullptr) != PLAIT_OK) {
     complain(environment_number("RANK", 0), plait_last_error(nullptr));
     return 1;

@@ -13,17 +13,19 @@ struct Variable {
 };
 
 constexpr Variable kVariables[] = {
-    {"RANK", "0", "rank of this process in the job"},
-    {"WORLD_SIZE", "1", "ranks in the job"},
-    {"PLAIT_JOB", "none", "name of the job on this host"},
+    {"RANK", "none", "rank of this process; or as the launcher says"},
+    {"WORLD_SIZE", "none", "ranks in the job; or as the launcher says"},
+    {"PLAIT_JOB", "the launcher's", "name of the job"},
+    {"PLAIT_ROOT", "the launcher's", "where rank 0 is met, HOST:PORT"},
     {"PLAIT_SECRET_FILE", "none", "file with the job's secret"},
+    {"PLAIT_INSECURE", "0", "1: no secret over a network"},
+    {"PLAIT_IFACE", "those that are up", "network interfaces, best first"},
+    {"PLAIT_PORTS", "any", "ports to listen on, MIN-MAX"},
     {"PLAIT_HOST_ID", "boot id and network namespace", "ranks share memory where it is equal"},
     {"PLAIT_TIMEOUT", "600", "seconds an operation may wait"},
     {"PLAIT_BOOTSTRAP_TIMEOUT", "60", "seconds to wait for all ranks to come"},
     {"PLAIT_LOG", "warn", "debug, info, warn, error or off"},
     {"PLAIT_DUMP", "none", "beginning of the paths of flight records"},
-    {"PLAIT_IFACE", "none", "network interface; reserved, unused in this version"},
-    {"PLAIT_PORTS", "any", "ports to listen on; reserved, unused in this version"},
 };
 
 }  // namespace

@@ -151,27 +151,49 @@ PLAIT_API plait_status plait_finalize(void);
 
 /* ---- communicator -------------------------------------------------------------------------------------------- */
 
+/* What all ranks of a communicator need to find each other, as bytes to hand around: where rank 0 listens, and a fresh
+ * secret. Whoever reads it can join: hand it over a channel that you trust as much as the job. */
+typedef struct plait_unique_id {
+  char bytes[128];
+} plait_unique_id;
+
 typedef struct plait_comm_config {
   size_t struct_size;
-  /* Who we are. size 0: rank, size and job come from the environment (RANK, WORLD_SIZE, PLAIT_JOB), as plait-run and
-   * torchrun set it; without these the communicator has one rank. */
+  /* Who we are. size 0: rank, size, job and where rank 0 is met come from the launcher's environment (torchrun and
+   * plait-run, Open MPI, MPICH, Slurm, Kubernetes: docs/bootstrap.md has the table); without any the communicator has one
+   * rank. */
   int32_t rank;
   int32_t size;
-  const char* job;            /* names the job on this host: equal on all ranks, different between jobs */
+  const char* job;            /* names the job: equal on all ranks, different between jobs that may meet. PLAIT_JOB, else
+                                 the launcher's */
   const char* host_id;        /* ranks share memory where it is equal. Default: PLAIT_HOST_ID, else boot id and network
-                                 namespace. Two ids on one machine are PLAIT_ERR_UNSUPPORTED in this version. */
+                                 namespace. Ranks of one machine with different ids are joined by the network. */
   int64_t bootstrap_timeout_ms; /* default 60,000; PLAIT_BOOTSTRAP_TIMEOUT in seconds */
   int64_t timeout_ms;         /* of an operation; default 600,000; PLAIT_TIMEOUT in seconds */
   /* Make the communicator over the ranks of this one instead of over the job's bootstrap. Reserved: must be NULL. */
   plait_comm* parent;
-  /* For ranks on several hosts; unused while all are on one, as in this version. IPv4 and IPv6 alike. */
-  const char* interface_name; /* interfaces to use, comma separated, best first; "^name" leaves one out. Default: all
-                                 that are up, loopback only when there is no other; PLAIT_IFACE */
+  /* For ranks on several hosts. IPv4 and IPv6 alike. */
+  const char* interface_name; /* interfaces to use, comma separated, best first: names, addresses or subnets
+                                 ("eth0,10.0.0.0/8"); "^name" leaves one out. Default: all that are up, but those of
+                                 containers and virtual machines, loopback only when there is no other; PLAIT_IFACE */
   uint16_t port_min, port_max; /* ports to listen on, both included, for firewalls; 0 and 0: any; PLAIT_PORTS, "MIN-MAX" */
-  const char* secret_file;    /* the job's secret, alike on all ranks, readable by its user only; PLAIT_SECRET_FILE */
+  const char* secret_file;    /* the job's secret, alike on all ranks, readable by its user only; PLAIT_SECRET_FILE.
+                                 Needed over a network, unless PLAIT_INSECURE=1 */
   const char* address;        /* where rank 0 is met: HOST:PORT, several comma separated, tried in order; HOST is a name,
-                                 an IPv4 address or an IPv6 address in brackets. Default: MASTER_ADDR and MASTER_PORT */
+                                 an IPv4 address or an IPv6 address in brackets. PLAIT_ROOT, else the launcher's. None:
+                                 all ranks are on this host */
+  const plait_unique_id* unique_id; /* not NULL: instead of job, secret_file and address; rank and size must be given */
+  /* Not NULL: the framework's own allgather, used once, instead of address. Gives every rank's `bytes` bytes at `mine`
+   * by rank in `all`, and returns PLAIT_OK. Must be as trusted as the job: a secret passes through it. */
+  plait_status (*allgather)(void* context, const void* mine, void* all, size_t bytes);
+  void* allgather_context;
 } plait_comm_config;
+
+/* Makes a unique id for one communicator and starts listening for its ranks. Call it in the process that will be rank 0,
+ * and give the bytes to all ranks. interface_name, port_min and port_max as in plait_comm_config; NULL, 0 and 0: defaults.
+ * PLAIT_ERR_INVALID, PLAIT_ERR_STATE (no plait_init), PLAIT_ERR_SYSTEM. */
+PLAIT_API plait_status plait_get_unique_id(const char* interface_name, uint16_t port_min, uint16_t port_max,
+                                           plait_unique_id* id);
 
 /* Makes a communicator. Collective. config may be NULL. *comm belongs to the caller, who ends it by plait_comm_destroy.
  * Ranks of a job may create several communicators, in the same order on every rank.
@@ -208,14 +230,14 @@ PLAIT_API plait_status plait_comm_size(const plait_comm* comm, int32_t* size);
 /* A level of the machine as the communicator sees it, innermost first: groups of ranks that share something. */
 typedef struct plait_level {
   size_t struct_size;     /* set by the caller in each element */
-  char name[32];          /* "host" */
-  char transport[32];     /* what joins ranks at this level: "shm" */
+  char name[32];          /* "host", "network" */
+  char transport[32];     /* what joins ranks at this level: "shm", "tcp" */
   int32_t group_size;     /* ranks in this rank's group of this level */
   int32_t group_count;    /* such groups in the communicator */
 } plait_level;
 
 /* The levels, a list: at most `capacity` are written to `levels` (may be NULL with capacity 0), *count is how many there
- * are. This version has one, the host. */
+ * are: the host ("shm") and, where ranks are on several, the network ("tcp"). */
 PLAIT_API plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size_t capacity, size_t* count);
 
 /* ---- memory -------------------------------------------------------------------------------------------------- */

@@ -125,13 +125,27 @@ plait_status plait_init(const plait_config* config) {
 
 plait_status plait_finalize(void) { return report(finalise()); }
 
+plait_status plait_get_unique_id(const char* interface_name, uint16_t port_min, uint16_t port_max,
+                                 plait_unique_id* id) {
+  if (id == nullptr) return report({Code::invalid, "plait_get_unique_id: id is NULL"});
+  Status ready = check_ready();
+  if (!ready.ok()) return report(ready);
+  auto ways = resolve_unique_id(interface_name, port_min, port_max);
+  if (!ways.ok()) return report(ways.status());
+  static_assert(sizeof id->bytes == sizeof(bootstrap::UniqueId));
+  std::memcpy(id->bytes, ways->data(), sizeof id->bytes);
+  return PLAIT_OK;
+}
+
 plait_status plait_comm_create(const plait_comm_config* config, plait_comm** comm) {
   if (comm == nullptr) return report({Code::invalid, "plait_comm_create: comm is NULL"});
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
   auto resolved = resolve(config);
   if (!resolved.ok()) return report(resolved.status());
-  auto impl = Communicator::create(*resolved, next_epoch(resolved->job, resolved->rank));
+  // A unique id is of one communicator.
+  const uint32_t epoch = resolved->unique_id ? 0 : next_epoch(resolved->job, resolved->rank);
+  auto impl = Communicator::create(*resolved, epoch);
   if (!impl.ok()) return report(impl.status());
   log::set_name("rank " + std::to_string(resolved->rank));
   auto* handle = new plait_comm;
@@ -189,18 +203,20 @@ plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size
   if (count == nullptr || (levels == nullptr && capacity > 0)) {
     return report({Code::invalid, "plait_comm_levels: count, or levels with a capacity, is NULL"});
   }
-  if (capacity > 0) {
-    plait_level level{};
-    std::strcpy(level.name, "host");
-    std::strcpy(level.transport, "shm");
-    level.group_size = comm->impl->size();
-    level.group_count = 1;
-    Status status = check_struct(levels, levels->struct_size, sizeof level, "plait_level");
+  const Levels here = comm->impl->levels();
+  const plait_level all[] = {
+      {0, "host", "shm", here.near, here.hosts},
+      {0, "network", "tcp", comm->impl->size(), 1},
+  };
+  const size_t known = here.hosts > 1 ? 2 : 1;
+  for (size_t i = 0; i < std::min(capacity, known); i++) {
+    plait_level level = all[i];
+    Status status = check_struct(&levels[i], levels[i].struct_size, sizeof level, "plait_level");
     if (!status.ok()) return report(status);
-    level.struct_size = levels->struct_size;
-    std::memcpy(levels, &level, std::min(levels->struct_size, sizeof level));
+    level.struct_size = levels[i].struct_size;
+    std::memcpy(&levels[i], &level, std::min(levels[i].struct_size, sizeof level));
   }
-  *count = 1;
+  *count = known;
   return PLAIT_OK;
 }
 

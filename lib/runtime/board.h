@@ -1,8 +1,10 @@
-// What a rank shows its peers besides messages: which calls it made, and whether it failed or left. It lies
-// in shared memory; writing it costs the owner a store to its own line, peers look only while they wait long.
+// What a rank shows its peers besides messages: which calls it made, whom it waits for, and whether it failed or left.
+// Where peers map memory it lies in shared memory: writing it costs the owner a store to its own line, peers look only
+// while they wait long. Other peers are sent copies, by ranks that wait long or failed.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -54,16 +56,25 @@ struct alignas(64) Gate {
   void leave() noexcept { inside.store(0, std::memory_order_release); }
 };
 
+// Why a rank is the one that all others wait for in the end.
+enum class Blame : uint32_t { nobody = 0, not_called = 1, not_connected = 2, silent = 3 };
+
 struct alignas(64) Board {
   std::atomic<int32_t> code;      // Code of the failure that broke the communicator there; 0: none
   std::atomic<int32_t> culprit;   // the rank it names, -1: none
   std::atomic<uint64_t> number;   // of the operation it happened in
   std::atomic<uint32_t> leaving;  // 1: destroying, has nothing pending
+  std::atomic<uint32_t> beat;     // grows while this rank waits and looks about
+  // Whom operation `blamed_in` waits for in the end, as far as this rank knows: the one it waits for itself, or whom
+  // that one blames.
+  std::atomic<int32_t> blamed;
+  std::atomic<uint32_t> blame;    // a Blame
+  std::atomic<uint64_t> blamed_in;
   CallRecord records[kRecords];
   Gate gate;
 
   void write(uint64_t call_number, const CallId& call) noexcept {
-    CallRecord& r = records[call_number % kRecords];
+    CallRecord& r = record_of(call_number);
     r.number.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     r.count.store(call.count, std::memory_order_relaxed);
@@ -75,10 +86,27 @@ struct alignas(64) Board {
     r.in_place.store(call.in_place, std::memory_order_relaxed);
     r.number.store(call_number, std::memory_order_release);
   }
+  // Differs when anything in the head but the beat does.
+  uint64_t state() const noexcept {
+    uint64_t h = uint64_t(uint32_t(code.load(std::memory_order_relaxed)));
+    for (uint64_t v : {uint64_t(uint32_t(culprit.load(std::memory_order_relaxed))), number.load(std::memory_order_relaxed),
+                       uint64_t(leaving.load(std::memory_order_relaxed)),
+                       uint64_t(uint32_t(blamed.load(std::memory_order_relaxed))),
+                       uint64_t(blame.load(std::memory_order_relaxed)), blamed_in.load(std::memory_order_relaxed)}) {
+      h = (h ^ v) * 0x9E3779B97F4A7C15ull;
+      h ^= h >> 32;
+    }
+    return h;
+  }
+  CallRecord& record_of(uint64_t call_number) noexcept { return records[call_number % kRecords]; }
   // False when operation `call_number` is not, or no longer, recorded.
   bool read(uint64_t call_number, CallId* call) const noexcept;
   // The number of the latest recorded call, 0: none.
   uint64_t latest() const noexcept;
 };
+
+// The line of a board before its records.
+constexpr size_t kBoardHeadBytes = offsetof(Board, records);
+static_assert(kBoardHeadBytes == 64);
 
 }  // namespace plait::runtime

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "base/wait.h"
+#include "bootstrap/group.h"
 #include "collectives/machine/real/machine.h"
 #include "collectives/plan.h"
 #include "runtime/board.h"
 #include "runtime/config.h"
+#include "runtime/fabric.h"
+#include "runtime/peer.h"
 #include "runtime/recorder.h"
 #include "runtime/request.h"
 #include "transport/exchange.h"
@@ -26,6 +29,12 @@ namespace plait::runtime {
 
 enum class Why : uint8_t;  // of dump.h
 
+// How the ranks lie.
+struct Levels {
+  int32_t near = 1;   // ranks of this host
+  int32_t hosts = 1;  // of the communicator
+};
+
 class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const Config& config, uint32_t epoch);
@@ -36,6 +45,7 @@ class Communicator {
   int32_t rank() const noexcept { return config_.rank; }
   int32_t size() const noexcept { return config_.size; }
   Waiter::Policy policy() const noexcept { return policy_; }
+  const Levels& levels() const noexcept { return levels_; }
 
   // Makes a request, not started. Code::invalid, Code::unsupported; or what broke the communicator.
   Result<plait_request*> make(const Args& args, bool persistent);
@@ -67,7 +77,7 @@ class Communicator {
 
  private:
   static constexpr size_t kShapes = 64;  // remembered; a power of two
-  struct Peer;
+  static constexpr uint32_t kMostStrangeLooks = 200;
 
   struct Exposed {
     uint64_t registration = 0;  // that it was exposed for
@@ -75,29 +85,55 @@ class Communicator {
   };
 
   explicit Communicator(const Config& config);
-  Status connect(uint32_t epoch);
-  Status connect_peers(transport::Exchange& exchange, const transport::Bounds& bounds);
-  Status make_link(int32_t peer, ByteView info);
-  const Board* board_of(int32_t peer) const noexcept;
+  // join.cc: becoming a communicator.
+  Status join(uint32_t epoch);
+  Status share_identities(const transport::Bounds& bounds);
+  Status open_network(const transport::Bounds& bounds);
+  Status choose_network();
+  Status make_board();
+  std::string name_of(int32_t rank) const;
+
+  // connect.cc: peers, when a plan needs them.
+  Peer* peer(int32_t rank) const noexcept { return peers_[size_t(rank)].get(); }
+  bool connected(const Prepared& p) noexcept;
+  void need_peers(const collectives::real::Schedule& schedule) noexcept;
+  Status meet(int32_t rank);
+  void advance_connecting() noexcept;
+  bool step_connections() noexcept;
+  void link(int32_t rank) noexcept;
 
   const Prepared& prepare(const Args& args, Status* status);
   Status fill(const Args& args, Prepared& prepared);
   void begin(plait_request* request) noexcept;
+  void launch(plait_request* request) noexcept;
   void finish(Status status) noexcept;
   void record() noexcept;
+  void poll_domains(bool network) noexcept;
+  void flush_network() noexcept;
+  void idle_network() noexcept;
+  bool network_drained() const noexcept;
+
+  // watch.cc: what goes wrong, and how ranks learn of it.
   // `number`: the operation it is about, 0: the running one.
   void fail(Status status, int32_t culprit, uint64_t number = 0) noexcept;
-
-  void poll_domain() noexcept;
+  void fail_at(Status status, int32_t culprit, uint64_t number) noexcept;
+  void fail_later() noexcept;
+  void listen_to_group() noexcept;
+  void hear(const bootstrap::Notice& notice) noexcept;
   void check_peers() noexcept;
-  void check_board(int32_t peer) noexcept;
+  void check_board(int32_t rank) noexcept;
   void check_calls() noexcept;
   void check_deadline(plait_request* waited) noexcept;
-  void peer_died(int32_t peer) noexcept;
+  void peer_died(int32_t rank) noexcept;
+  void lost(int32_t rank, std::string_view why) noexcept;
+  void assign_blame() noexcept;
+  Blame judge(int32_t rank, int32_t* blamed) noexcept;
+  void show_boards() noexcept;
   Status mismatch(uint64_t number) const;
   std::string phase() const;
+  std::string whom() const;
   std::string absentees(uint64_t number) const;
-  bool all_left() const noexcept;
+  int32_t awaited() const noexcept;
   void shut_gates() noexcept;
   void wake_peers() noexcept;
 
@@ -109,22 +145,28 @@ class Communicator {
   void save_record(Why why) noexcept;
 
   static collectives::real::Bound allocate_scratch(void* self, size_t bytes);
-  static transport::RemoteRegion* import_region(void* self, int32_t peer, ByteView key);
+  static transport::RemoteRegion* import_region(void* self, int32_t rank, ByteView key);
   void expose_plain(collectives::real::Bound& bound, size_t bytes);
-  Status agree_on_pulling(transport::Exchange& exchange, const transport::Bounds& bounds);
 
   const Config config_;
   Waiter::Policy policy_;
   transport::shm::Arena* arena_ = nullptr;
-  std::unique_ptr<transport::Domain> domain_;
-  std::unique_ptr<transport::Region> arena_region_;
-  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null for this one
+  std::unique_ptr<bootstrap::Group> group_;  // null for a communicator of one rank
+  Fabric fabric_;
+  std::unique_ptr<transport::Region> probe_;  // a word of plain memory
+  Local local_;
+  std::vector<Way> ways_;                     // by rank
+  Levels levels_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null until it is needed, and for this rank
+  std::vector<int32_t> known_;                // ranks with a Peer ...
+  std::vector<int32_t> remote_;               // ... of these, ready and not mapped
+  size_t connecting_ = 0;                     // of these, not ready
   std::vector<collectives::real::Link> links_;
   std::map<const void*, Exposed> exposed_;  // registered plain memory, by base
-  std::byte* block_ = nullptr;              // Board and LinkMemory of every peer, in the arena
   std::byte* scratch_ = nullptr;
-  Board* board_ = nullptr;
-  bool fences_ = false;  // every rank takes part in base/fence.h
+  Board* board_ = nullptr;  // in the arena
+  bool fences_ = false;     // every rank takes part in base/fence.h
+  bool network_ = false;    // the running operation needs the network polled
 
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;
@@ -137,6 +179,15 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
+  bool left_ = false;      // every rank destroys its communicator
+  uint32_t strange_looks_ = 0;  // at a message of another call whose sender has not told what it called
+
+  struct Later {
+    uint64_t number = 0;  // of the operation in which others failed; 0: none
+    int32_t culprit = -1;
+    Status status;
+    Deadline deadline;    // for the operation that this rank is in
+  } later_;
 
   std::atomic<bool> abort_{false};
   mutable std::mutex error_mutex_;  // the two below

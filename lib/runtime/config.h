@@ -2,23 +2,43 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
+#include "bootstrap/membership.h"
+#include "bootstrap/unique_id.h"
 #include "plait/plait.h"
 
 namespace plait::runtime {
 
 struct Config {
   int32_t rank = 0, size = 1;
+  int32_t local_rank = -1;  // among the ranks of its host; -1: not told
   std::string job;
   std::string host_id;  // empty: found out
   int64_t bootstrap_timeout_ms = 60'000;
   int64_t timeout_ms = 600'000;
+  // How ranks meet: see bootstrap::Membership.
+  std::string root;
+  std::string interfaces;
+  uint16_t port_min = 0, port_max = 0;
+  bootstrap::SecretPtr secret;
+  bool insecure = false;
+  bootstrap::AllgatherCallback allgather;
+  std::optional<bootstrap::UniqueId> unique_id;
+
+  Result<bootstrap::Membership> membership(uint32_t epoch) const;
 };
 
-// Code::invalid names the field or variable that is wrong and what it should be.
+// Code::invalid names the field or variable that is wrong and what it should be; Code::auth the secret's file.
 Result<Config> resolve(const plait_comm_config* config);
+
+// Makes a unique id, with PLAIT_IFACE and PLAIT_PORTS where the arguments say nothing.
+Result<bootstrap::UniqueId> resolve_unique_id(const char* interfaces, uint16_t port_min, uint16_t port_max);
+
+// "MIN-MAX" or "PORT". Code::invalid.
+Status parse_ports(const std::string& text, uint16_t* least, uint16_t* most);
 
 // Checks struct_size of a caller's config struct against what this library knows: fields it does not know
 // must be zero.

@@ -1,28 +1,117 @@
-// What a communicator keeps for another rank.
+// Another rank, as a communicator knows it: not at all until a plan needs it, then by a short conversation (tickets,
+// keys, readiness) over an authenticated connection, then by an endpoint, a mailbox and a board.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "bootstrap/meeting.h"
 #include "runtime/board.h"
-#include "runtime/communicator.h"
+#include "runtime/fabric.h"
 #include "transport/mailbox.h"
 #include "transport/transport.h"
 
 namespace plait::runtime {
 
-struct Communicator::Peer {
+// What a rank has to connect with; outlives its peers.
+struct Local {
+  int32_t rank = 0;
+  Fabric* fabric = nullptr;
+  transport::shm::Arena* arena = nullptr;
+  Board* board = nullptr;                     // in the arena
+  const transport::Region* probe = nullptr;   // a word of plain memory, for peers to try to get; may be null
+};
+
+// What a rank keeps for a peer that does not map its memory.
+struct alignas(64) RemoteBlock {
+  Board board;  // the peer's copy of its own
+  transport::LinkMemory mail;
+};
+
+// A line of the boards travels to peers that do not map them on this counter, after those of the mailbox.
+constexpr uint16_t kBoardCounter = transport::kMailboxCounters;
+constexpr uint16_t kPeerCounters = kBoardCounter + 1;
+
+class Peer {
+ public:
+  // `rank` reached by `way`; `name` is what errors call it ("rank 2 on host b, process 17").
+  Peer(const Local& local, int32_t rank, Way way, std::string name) noexcept
+      : local_(local), rank_(rank), way_(way), name_(std::move(name)) {}
+  ~Peer();
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  // Starts the conversation. The peer does the same, on its own account or because it was called.
+  Status start(std::unique_ptr<bootstrap::Meeting> meeting);
+  // Moves on while connecting; call it until ready(). Not ok: it failed, for good.
+  Status step();
+  bool ready() const noexcept { return stage_ == Stage::ready; }
+  bool mapped() const noexcept { return way_ == Way::shm; }
+  Way way() const noexcept { return way_; }
+  const std::string& name() const noexcept { return name_; }
+  // "connecting: waiting for its answer", for errors.
+  std::string_view phase() const noexcept;
+
+  // Valid when ready().
+  transport::Endpoint& endpoint() noexcept { return *endpoint_; }
+  transport::Mailbox& mailbox() noexcept { return *mailbox_; }
+  transport::RemoteRegion& memory() noexcept { return *remote_; }  // the arena, or the peer's RemoteBlock
+  Board& board() noexcept { return *board_; }                      // the peer's, or this rank's copy of it
+  bool may_pull() const noexcept { return may_pull_; }             // the peer can get from our plain memory
+
+  // Finds, or imports, a region of the peer by its key: as many bytes of `line` as a key has. Null: it is not good.
+  transport::RemoteRegion* import(ByteView line);
+  // Sends to a peer that does not map the board: its head, when it changed or was not sent for a while, and the records
+  // up to operation `number` that it was not sent.
+  void show_board(uint64_t number) noexcept;
+
+  // What the peer may still write to stays allocated for good: it gave no sign that it will not.
+  void keep_memory() noexcept { mail_ = nullptr; }
+
+  bool gone = false;           // its endpoint failed
+  uint32_t beat = 0;           // of its board, when it last changed ...
+  int64_t beat_seen_ns = 0;    // ... and when that was
+
+ private:
+  enum class Stage : uint8_t { idle, meeting, offered, connecting, answered, ready, failed };
   struct Imported {
     Bytes key;
     std::unique_ptr<transport::RemoteRegion> region;
   };
-  std::unique_ptr<transport::Endpoint> endpoint;  // after what it imported: destroyed last
-  std::unique_ptr<transport::RemoteRegion> arena;
-  std::vector<Imported> plain;  // regions it told us to get from
-  std::optional<transport::Mailbox> mailbox;
-  Board* board = nullptr;  // in the peer's memory
-  bool gone = false;       // its endpoint failed
+  Status open();
+  Status make_room();
+  Bytes offer() const;
+  Status take_offer(ByteView message);
+  Status link_up();
+  Status answer(const Status& mine);
+  Status take_answer(ByteView message);
+  Status fail(Status status) noexcept;
+  Status talk();
+
+  const Local& local_;
+  const int32_t rank_;
+  const Way way_;
+  const std::string name_;
+  Stage stage_ = Stage::idle;
+  std::unique_ptr<bootstrap::Meeting> meeting_;
+  // After what it imported and what it writes to is gone: destroyed in this order's reverse.
+  Mapping own_, shadow_;        // unmapped: a RemoteBlock, and a LinkMemory to put from
+  std::byte* mail_ = nullptr;   // mapped: a LinkMemory in the arena
+  std::unique_ptr<transport::Region> own_region_, shadow_region_;
+  std::unique_ptr<transport::Endpoint> endpoint_;
+  std::unique_ptr<transport::RemoteRegion> remote_;
+  std::vector<Imported> plain_;
+  Bytes their_key_, their_probe_;
+  uint64_t their_mail_ = 0, their_board_ = 0;
+  std::optional<transport::Mailbox> mailbox_;
+  Board* board_ = nullptr;
+  bool may_pull_ = false, can_pull_ = false;
+  // What the peer was shown of the board.
+  uint64_t shown_ = 0, shown_state_ = ~uint64_t(0);
+  int64_t shown_ns_ = 0;
 };
 
 }  // namespace plait::runtime

@@ -123,6 +123,7 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   const collectives::real::Schedule& s = **schedule;
   p.args = args;
   p.in_place = inplace;
+  p.connected = p.network = false;
   p.in_bytes = size_t(gathered ? args.count : elements) * element;
   p.out_bytes = size_t(scattered ? args.count : elements) * element;
   p.input_used = args.collective != Collective::broadcast || args.root == config_.rank;

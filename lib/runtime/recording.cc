@@ -8,7 +8,6 @@
 #include "runtime/communicator.h"
 #include "runtime/dump.h"
 #include "runtime/dump_signal.h"
-#include "runtime/peer.h"
 
 namespace plait::runtime {
 
@@ -33,9 +32,6 @@ Status Communicator::record_creation(Status status) {
     record_failure(status, -1, 0);
     return status;
   }
-  for (int32_t r = 0; r < config_.size; r++) {
-    if (peers_[size_t(r)] != nullptr) recorder_.watch(r, board_of(r));
-  }
   recorder_.created();
   return {};
 }
@@ -50,7 +46,7 @@ void Communicator::end_record() noexcept {
 // Called while waiting: this is where time is looked at and words are made, not in the operation itself.
 void Communicator::record_wait() noexcept {
   if (head_ != nullptr && recorder_.waiting(head_->number, now_ns()))
-    recorder_.waiting_for(machine_->waiting_for());
+    recorder_.waiting_for(whom());
 }
 
 void Communicator::record_failure(const Status& status, int32_t culprit, uint64_t number) noexcept {

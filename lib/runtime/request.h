@@ -37,13 +37,15 @@ struct Prepared {
   Args args;
   bool in_place = false;
   bool valid = false;
+  // Found out when it first runs: all ranks that it touches are connected; some of them over a network.
+  mutable bool connected = false, network = false;
 };
 
 }  // namespace plait::runtime
 
 // The C handle.
 struct plait_request {
-  enum class State : uint8_t { idle, queued, running, done };
+  enum class State : uint8_t { idle, queued, connecting, running, done };
   static constexpr uint32_t kMagic = 0x51455250;  // "PREQ"
 
   uint32_t magic = kMagic;

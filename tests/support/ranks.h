@@ -10,8 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -97,6 +99,13 @@ inline void run_ranks(const std::vector<int>& shape, const RankMain& main) {
 
 inline std::vector<int> processes(int n) { return std::vector<int>(size_t(n), 1); }
 
+// PLAIT_TEST_RANKS_PER_HOST=k: k ranks share memory, the others are as on other hosts, joined by the network of this
+// one. Unset: all share memory.
+inline std::string host_of(int rank) {
+  const char* per_host = std::getenv("PLAIT_TEST_RANKS_PER_HOST");
+  return per_host == nullptr ? "" : "host-" + std::to_string(rank / std::max(1, std::atoi(per_host)));
+}
+
 // A communicator of a test's rank.
 class Comm {
  public:
@@ -107,6 +116,8 @@ class Comm {
     config.rank = rank;
     config.size = size;
     config.job = job.c_str();
+    const std::string host = host_of(rank);
+    config.host_id = host.empty() ? nullptr : host.c_str();
     config.bootstrap_timeout_ms = 30'000;
     config.timeout_ms = timeout_ms;
     status = plait_comm_create(&config, &comm);

@@ -1,0 +1,297 @@
+#include "runtime/peer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace plait::runtime {
+
+using transport::LinkMemory;
+using transport::State;
+
+namespace {
+
+constexpr size_t kMostImports = 64;  // of a peer
+
+// The first message of each side. Behind it: ticket, key, probe key.
+struct Offer {
+  uint32_t way = 0;
+  uint32_t ticket_bytes = 0, key_bytes = 0, probe_bytes = 0;
+  uint64_t mail = 0;   // where the sender keeps a LinkMemory for the receiver, in the region of the key
+  uint64_t board = 0;  // mapped: the sender's board there; else where the receiver's copy of its own goes
+};
+
+// The second. Behind it, of an error: its sentence.
+struct Answer {
+  int32_t code = 0;
+  uint32_t can_pull = 0;
+};
+
+Result<Mapping> pages(size_t bytes) {
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return Status(Code::memory, "no " + std::to_string(bytes) + " bytes for a peer's mailbox");
+  return Mapping(at, bytes);
+}
+
+void append_bytes(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+
+}  // namespace
+
+Peer::~Peer() {
+  mailbox_.reset();
+  plain_.clear();
+  remote_.reset();
+  endpoint_.reset();
+  own_region_.reset();
+  shadow_region_.reset();
+  if (mail_ != nullptr) local_.arena->free(mail_);
+}
+
+std::string_view Peer::phase() const noexcept {
+  switch (stage_) {
+    case Stage::idle:
+      return "not connected";
+    case Stage::meeting:
+      return "reaching it to connect";
+    case Stage::offered:
+      return "connecting: waiting for its ticket";
+    case Stage::connecting:
+      return "connecting";
+    case Stage::answered:
+      return "connecting: waiting until it is ready";
+    case Stage::ready:
+      return "connected";
+    case Stage::failed:
+      return "connecting failed";
+  }
+  return "";
+}
+
+Status Peer::fail(Status status) noexcept {
+  stage_ = Stage::failed;
+  meeting_.reset();
+  return {status.code(), "connecting to " + name_ + ": " + std::string(status.text())};
+}
+
+Status Peer::start(std::unique_ptr<bootstrap::Meeting> meeting) {
+  meeting_ = std::move(meeting);
+  stage_ = Stage::meeting;
+  Status status = open();
+  return status.ok() ? status : fail(status);
+}
+
+Status Peer::open() {
+  transport::Domain* domain = local_.fabric->domain(way_);
+  if (domain == nullptr) return {Code::unsupported, "it is on another host, and this rank has no network"};
+  PLAIT_TRY(make_room());
+  auto endpoint = domain->open(kPeerCounters, uint64_t(rank_));
+  if (!endpoint.ok()) return endpoint.status();
+  endpoint_ = std::move(endpoint).value();
+  return {};
+}
+
+Status Peer::make_room() {
+  if (mapped()) {
+    auto mail = local_.arena->allocate(sizeof(LinkMemory));
+    if (!mail.ok()) return mail.status();
+    mail_ = *mail;
+    return {};
+  }
+  transport::Domain& domain = *local_.fabric->domain(way_);
+  auto own = pages(sizeof(RemoteBlock));
+  if (!own.ok()) return own.status();
+  auto shadow = pages(sizeof(LinkMemory));
+  if (!shadow.ok()) return shadow.status();
+  own_ = std::move(own).value();
+  shadow_ = std::move(shadow).value();
+  auto region = domain.expose({.base = own_.data(), .bytes = own_.size()}, transport::Access::write);
+  if (!region.ok()) return region.status();
+  own_region_ = std::move(region).value();
+  auto source = domain.expose({.base = shadow_.data(), .bytes = shadow_.size()}, transport::Access::none);
+  if (!source.ok()) return source.status();
+  shadow_region_ = std::move(source).value();
+  return {};
+}
+
+Bytes Peer::offer() const {
+  const ByteView ticket = endpoint_->ticket();
+  const ByteView key = mapped() ? local_.fabric->arena_region()->key() : own_region_->key();
+  const ByteView probe = mapped() && local_.probe != nullptr ? local_.probe->key() : ByteView();
+  Offer o;
+  o.way = uint32_t(way_);
+  o.ticket_bytes = uint32_t(ticket.size());
+  o.key_bytes = uint32_t(key.size());
+  o.probe_bytes = uint32_t(probe.size());
+  o.mail = mapped() ? local_.arena->offset(mail_) : offsetof(RemoteBlock, mail);
+  o.board = mapped() ? local_.arena->offset(local_.board) : offsetof(RemoteBlock, board);
+  Bytes message;
+  append(message, o);
+  append_bytes(message, ticket);
+  append_bytes(message, key);
+  append_bytes(message, probe);
+  return message;
+}
+
+Status Peer::take_offer(ByteView message) {
+  Offer o;
+  if (!take(message, o) ||
+      message.size() != uint64_t(o.ticket_bytes) + o.key_bytes + o.probe_bytes || o.way > uint32_t(Way::tcp)) {
+    return {Code::version, "its offer is no offer of this version of plait"};
+  }
+  if (o.way != uint32_t(way_))
+    return {Code::internal, "the two ranks disagree about being on one host: please report it"};
+  const ByteView key = message.subspan(o.ticket_bytes, o.key_bytes);
+  const ByteView probe = message.subspan(o.ticket_bytes + o.key_bytes);
+  their_key_.assign(key.begin(), key.end());
+  their_probe_.assign(probe.begin(), probe.end());
+  their_mail_ = o.mail;
+  their_board_ = o.board;
+  return endpoint_->connect(message.first(o.ticket_bytes));
+}
+
+// The endpoint is ready: the peer's memory, the mailbox and the board.
+Status Peer::link_up() {
+  auto region = endpoint_->import(their_key_);
+  if (!region.ok()) return region.status();
+  remote_ = std::move(region).value();
+  const uint64_t bytes = remote_->bytes();
+  if (!in_bounds(their_mail_, sizeof(LinkMemory), bytes) || !in_bounds(their_board_, sizeof(Board), bytes) ||
+      their_mail_ % 64 != 0 || their_board_ % 64 != 0) {
+    return {Code::version, "its mailbox does not lie in the memory that it exposed"};
+  }
+  transport::Wire wire;
+  wire.endpoint = endpoint_.get();
+  wire.remote = remote_.get();
+  wire.remote_offset = their_mail_;
+  std::byte* own = mail_;
+  if (mapped()) {
+    if (remote_->mapped() == nullptr) return {Code::internal, "its shared memory is not mapped: please report it"};
+    wire.mapped = reinterpret_cast<LinkMemory*>(remote_->mapped() + their_mail_);
+    board_ = reinterpret_cast<Board*>(remote_->mapped() + their_board_);
+    auto probe = endpoint_->import(their_probe_);
+    const size_t key_bytes = local_.fabric->domain(way_)->capabilities().key_bytes;
+    can_pull_ = probe.ok() && their_probe_.size() == key_bytes && key_bytes <= transport::kLinePayload;
+    if (!probe.ok()) log::info("{}: {}", name_, probe.status().text());
+  } else {
+    auto* block = new (own_.data()) RemoteBlock;
+    own = reinterpret_cast<std::byte*>(&block->mail);
+    board_ = &block->board;
+    board_->culprit.store(-1, std::memory_order_relaxed);
+    board_->blamed.store(-1, std::memory_order_relaxed);
+    wire.shadow = new (shadow_.data()) LinkMemory;
+    wire.shadow_region = shadow_region_.get();
+    wire.cookie = uint64_t(rank_) * transport::kMailboxCookies;
+    wire.any_source = !local_.fabric->domain(way_)->capabilities().local_needs_region;
+    wire.max_add = local_.fabric->domain(way_)->capabilities().max_add;
+  }
+  mailbox_.emplace(wire, mapped() ? new (own) LinkMemory : reinterpret_cast<LinkMemory*>(own));
+  return {};
+}
+
+Status Peer::answer(const Status& mine) {
+  Bytes message;
+  append(message, Answer{int32_t(mine.code()), can_pull_});
+  if (!mine.ok()) append_bytes(message, std::as_bytes(std::span(mine.text())));
+  if (!meeting_->send(message)) return meeting_->status();
+  return mine;
+}
+
+Status Peer::take_answer(ByteView message) {
+  Answer a;
+  if (!take(message, a)) return {Code::version, "its answer is no answer of this version of plait"};
+  if (a.code != 0) {
+    const Code code = a.code < 0 && a.code >= int32_t(Code::internal) ? Code(a.code) : Code::internal;
+    const std::string text(reinterpret_cast<const char*>(message.data()), std::min<size_t>(message.size(), 1024));
+    return {code, "it could not connect: " + text};
+  }
+  may_pull_ = a.can_pull == 1;
+  return {};
+}
+
+Status Peer::step() {
+  if (stage_ == Stage::ready || stage_ == Stage::idle) return {};
+  if (stage_ == Stage::failed) return {Code::state, "connecting to " + name_ + " failed before"};
+  Status status = talk();
+  return status.ok() ? status : fail(status);
+}
+
+// As many stages as can be had at once.
+Status Peer::talk() {
+  if (stage_ == Stage::meeting) {
+    if (meeting_->state() == bootstrap::Meeting::State::failed) return meeting_->status();
+    if (meeting_->state() != bootstrap::Meeting::State::open) return {};
+    if (!meeting_->send(offer())) return meeting_->status();
+    stage_ = Stage::offered;
+  }
+  if (stage_ == Stage::offered) {
+    auto message = meeting_->receive();
+    if (!message) return meeting_->state() == bootstrap::Meeting::State::failed ? meeting_->status() : Status();
+    Status taken = take_offer(*message);
+    if (!taken.ok()) return answer(taken);
+    stage_ = Stage::connecting;
+  }
+  if (stage_ == Stage::connecting) {
+    local_.fabric->domain(way_)->poll({});
+    if (endpoint_->state() == State::failed) return answer({Code::peer, std::string(endpoint_->error())});
+    if (endpoint_->state() != State::ready) return {};
+    PLAIT_TRY(answer(link_up()));
+    stage_ = Stage::answered;
+  }
+  auto message = meeting_->receive();
+  if (!message) return meeting_->state() == bootstrap::Meeting::State::failed ? meeting_->status() : Status();
+  PLAIT_TRY(take_answer(*message));
+  stage_ = Stage::ready;
+  meeting_.reset();
+  return {};
+}
+
+transport::RemoteRegion* Peer::import(ByteView line) {
+  const ByteView key = line.first(std::min(line.size(), local_.fabric->domain(way_)->capabilities().key_bytes));
+  auto same = [&](const Imported& i) { return std::equal(i.key.begin(), i.key.end(), key.begin(), key.end()); };
+  auto it = std::find_if(plain_.begin(), plain_.end(), same);
+  if (it != plain_.end()) return it->region.get();
+  auto region = endpoint_->import(key);
+  if (!region.ok()) {
+    log::warn("the registered memory of {}: {}", name_, region.status().text());
+    return nullptr;
+  }
+  if (plain_.size() >= kMostImports) plain_.erase(plain_.begin());
+  plain_.push_back({Bytes(key.begin(), key.end()), std::move(region).value()});
+  return plain_.back().region.get();
+}
+
+// What finds no room is shown at the next look.
+void Peer::show_board(uint64_t number) noexcept {
+  constexpr int64_t kLifeNs = 50'000'000;
+  if (!ready() || mapped() || gone) return;
+  Board& board = *local_.board;
+  const uint64_t state = board.state();
+  const int64_t now = now_ns();
+  if (shown_ >= number && state == shown_state_ && now - shown_ns_ < kLifeNs) return;
+  auto put = [&](const void* line) {
+    const auto* from = static_cast<const std::byte*>(line);
+    transport::Transfer t;
+    t.signal = {kBoardCounter, 1};
+    t.local = {const_cast<std::byte*>(from), 64, nullptr};
+    t.remote = {remote_.get(), their_board_ + uint64_t(from - reinterpret_cast<const std::byte*>(&board)), 64};
+    return t;
+  };
+  static_assert(sizeof(CallRecord) == 64 && kBoardHeadBytes == 64);
+  transport::Transfer lines[kRecords + 1];
+  size_t count = 0;
+  const uint64_t oldest = number < kRecords ? 1 : number - kRecords + 1;
+  for (uint64_t n = std::max(shown_ + 1, oldest); n <= number; n++) lines[count++] = put(&board.record_of(n));
+  lines[count++] = put(&board);
+  if (endpoint_->post({lines, count}) != count) return;
+  shown_ = std::max(shown_, number);
+  shown_state_ = state;
+  shown_ns_ = now;
+}
+
+}  // namespace plait::runtime
