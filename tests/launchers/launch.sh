@@ -107,8 +107,7 @@ check_environment() {
 check_allreduce() {
   local rows=$folder/rows.json
   : "${PLAIT_PERF:?set by meson: path of plait-perf}"
-  # shellcheck disable=SC2086  # PLAIT_STAND_IN may be empty
-  launch 4 ${PLAIT_STAND_IN:-} "$PLAIT_PERF" allreduce -b 8 -e 1M -f 8 -n 5 --json "$rows" >"$folder/log" 2>&1 ||
+  launch 4 "$PLAIT_PERF" allreduce -b 8 -e 1M -f 8 -n 5 --json "$rows" >"$folder/log" 2>&1 ||
     fail_with_log "plait-perf failed under $launcher"
   python3 "$sources/../lab/check_rows.py" "$rows" allreduce 4 >/dev/null || fail "plait-perf under $launcher, see above"
   echo "good: 4 ranks of plait-perf under $(version | head -n 1)"
