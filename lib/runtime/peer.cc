@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 #include "base/clock.h"
@@ -12,7 +11,9 @@
 
 namespace plait::runtime {
 
+using transport::LinkHead;
 using transport::LinkMemory;
+using transport::NetworkLinkMemory;
 using transport::State;
 
 namespace {
@@ -23,7 +24,7 @@ constexpr size_t kMostImports = 64;  // of a peer
 struct Offer {
   uint32_t way = 0;
   uint32_t ticket_bytes = 0, key_bytes = 0, probe_bytes = 0;
-  uint64_t mail = 0;   // where the sender keeps a LinkMemory for the receiver, in the region of the key
+  uint64_t mail = 0;   // where the sender keeps a mailbox for the receiver, in the region of the key
   uint64_t board = 0;  // mapped: the sender's board there; else where the receiver's copy of its own goes
 };
 
@@ -106,7 +107,7 @@ Status Peer::make_room() {
   transport::Domain& domain = *local_.fabric->domain(way_);
   auto own = pages(sizeof(RemoteBlock));
   if (!own.ok()) return own.status();
-  auto shadow = pages(sizeof(LinkMemory));
+  auto shadow = pages(sizeof(NetworkLinkMemory));
   if (!shadow.ok()) return shadow.status();
   own_ = std::move(own).value();
   shadow_ = std::move(shadow).value();
@@ -128,8 +129,8 @@ Bytes Peer::offer() const {
   o.ticket_bytes = uint32_t(ticket.size());
   o.key_bytes = uint32_t(key.size());
   o.probe_bytes = uint32_t(probe.size());
-  o.mail = mapped() ? local_.arena->offset(mail_) : offsetof(RemoteBlock, mail);
-  o.board = mapped() ? local_.arena->offset(local_.board) : offsetof(RemoteBlock, board);
+  o.mail = mapped() ? local_.arena->offset(mail_) : kMailOffset;
+  o.board = mapped() ? local_.arena->offset(local_.board) : 0;
   Bytes message;
   append(message, o);
   append_bytes(message, ticket);
@@ -161,7 +162,7 @@ Status Peer::link_up() {
   if (!region.ok()) return region.status();
   remote_ = std::move(region).value();
   const uint64_t bytes = remote_->bytes();
-  if (!in_bounds(their_mail_, sizeof(LinkMemory), bytes) || !in_bounds(their_board_, sizeof(Board), bytes) ||
+  if (!in_bounds(their_mail_, mapped() ? sizeof(LinkMemory) : sizeof(NetworkLinkMemory), bytes) || !in_bounds(their_board_, sizeof(Board), bytes) ||
       their_mail_ % 64 != 0 || their_board_ % 64 != 0) {
     return {Code::version, "its mailbox does not lie in the memory that it exposed"};
   }
@@ -169,28 +170,29 @@ Status Peer::link_up() {
   wire.endpoint = endpoint_.get();
   wire.remote = remote_.get();
   wire.remote_offset = their_mail_;
-  std::byte* own = mail_;
+  LinkHead* own = nullptr;
   if (mapped()) {
     if (remote_->mapped() == nullptr) return {Code::internal, "its shared memory is not mapped: please report it"};
-    wire.mapped = reinterpret_cast<LinkMemory*>(remote_->mapped() + their_mail_);
+    wire.mapped = reinterpret_cast<LinkHead*>(remote_->mapped() + their_mail_);
     board_ = reinterpret_cast<Board*>(remote_->mapped() + their_board_);
+    own = new (mail_) LinkMemory;
     auto probe = endpoint_->import(their_probe_);
     const size_t key_bytes = local_.fabric->domain(way_)->capabilities().key_bytes;
     can_pull_ = probe.ok() && their_probe_.size() == key_bytes && key_bytes <= transport::kLinePayload;
     if (!probe.ok()) log::info("{}: {}", name_, probe.status().text());
   } else {
     auto* block = new (own_.data()) RemoteBlock;
-    own = reinterpret_cast<std::byte*>(&block->mail);
+    own = &block->mail;
     board_ = &block->board;
     board_->culprit.store(-1, std::memory_order_relaxed);
     board_->blamed.store(-1, std::memory_order_relaxed);
-    wire.shadow = new (shadow_.data()) LinkMemory;
+    wire.shadow = new (shadow_.data()) NetworkLinkMemory;
     wire.shadow_region = shadow_region_.get();
     wire.cookie = uint64_t(rank_) * transport::kMailboxCookies;
     wire.any_source = !local_.fabric->domain(way_)->capabilities().local_needs_region;
     wire.max_add = local_.fabric->domain(way_)->capabilities().max_add;
   }
-  mailbox_.emplace(wire, mapped() ? new (own) LinkMemory : reinterpret_cast<LinkMemory*>(own));
+  mailbox_.emplace(wire, own);
   return {};
 }
 

@@ -28,8 +28,10 @@ struct Local {
 // What a rank keeps for a peer that does not map its memory.
 struct alignas(64) RemoteBlock {
   Board board;  // the peer's copy of its own
-  transport::LinkMemory mail;
+  transport::NetworkLinkMemory mail;
 };
+constexpr uint64_t kMailOffset = sizeof(Board);  // of `mail` in it
+static_assert(sizeof(RemoteBlock) == sizeof(Board) + sizeof(transport::NetworkLinkMemory));
 
 // A line of the boards travels to peers that do not map them on this counter, after those of the mailbox.
 constexpr uint16_t kBoardCounter = transport::kMailboxCounters;
@@ -98,7 +100,7 @@ class Peer {
   Stage stage_ = Stage::idle;
   std::unique_ptr<bootstrap::Meeting> meeting_;
   // After what it imported and what it writes to is gone: destroyed in this order's reverse.
-  Mapping own_, shadow_;        // unmapped: a RemoteBlock, and a LinkMemory to put from
+  Mapping own_, shadow_;        // unmapped: a RemoteBlock, and a copy of the peer's to put from
   std::byte* mail_ = nullptr;   // mapped: a LinkMemory in the arena
   std::unique_ptr<transport::Region> own_region_, shadow_region_;
   std::unique_ptr<transport::Endpoint> endpoint_;

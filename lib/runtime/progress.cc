@@ -101,7 +101,7 @@ bool Communicator::advance() noexcept {
   if (machine_->pulling()) poll_domains(false);
   const bool ended = !is_broken_.load(std::memory_order_relaxed) && machine_->step();
   board_->gate.leave();
-  if (network_) flush_network();
+  if (network_ && (ended || !machine_->moved())) flush_network();
   record();
   if (!ended) {
     if (network_ && !machine_->moved()) idle_network();

@@ -11,9 +11,17 @@ uint16_t landed_counter(uint32_t stream) noexcept { return uint16_t(4 * stream +
 uint16_t parts_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 2); }
 
 // Offset in LinkMemory of something inside `base`.
-uint64_t offset_in(const LinkMemory* base, const void* p) noexcept {
+uint64_t offset_in(const LinkHead* base, const void* p) noexcept {
   return uint64_t(static_cast<const std::byte*>(p) - reinterpret_cast<const std::byte*>(base));
 }
+
+uint32_t ring_parts(const Wire& wire) noexcept { return wire.mapped != nullptr ? kParts : kNetworkParts; }
+
+std::byte* parts_of(LinkHead* head, uint32_t stream, uint32_t ring) noexcept {
+  return reinterpret_cast<std::byte*>(head) + sizeof(LinkHead) + size_t(stream) * ring * kPartBytes;
+}
+static_assert(sizeof(LinkMemory) == sizeof(LinkHead) + size_t(kStreams) * kParts * kPartBytes &&
+              sizeof(NetworkLinkMemory) == sizeof(LinkHead) + size_t(kStreams) * kNetworkParts * kPartBytes);
 
 Transfer put(const Wire& wire, const void* home, const std::byte* from, size_t bytes, Signal signal) noexcept {
   Transfer t;
@@ -38,12 +46,13 @@ bool signal_up_to(const Wire& wire, uint16_t counter, uint32_t& from, uint32_t t
 
 }  // namespace
 
-void Outbox::bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept {
+void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   wire_ = wire;
   stream_ = stream;
-  LinkMemory* target = wire.mapped != nullptr ? wire.mapped : wire.shadow;
+  LinkHead* target = wire.mapped != nullptr ? wire.mapped : wire.shadow;
   ring_ = target->lines[stream];
-  slots_ = target->parts[stream][0];
+  ring_parts_ = ring_parts(wire);
+  slots_ = parts_of(target, stream, ring_parts_);
   credit_ = &own->credit[stream].consumed;
 }
 
@@ -59,7 +68,7 @@ void Outbox::refresh() noexcept {
 
 void Outbox::publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept {
   if (wire_.mapped == nullptr) {
-    part_[parts_ % kParts] = {from, bytes, 0};
+    part_[parts_ % kNetworkParts] = {from, bytes, 0};
     busy_sources_ += from != nullptr;
     is_part_[tail_ % kLines] = 1;
   }
@@ -76,14 +85,14 @@ struct Outbox::Batch {
 };
 
 uint64_t Outbox::cookie(uint32_t slot) const noexcept {
-  return kMailboxCookie + wire_.cookie + stream_ * (kParts + 1) + slot;
+  return kMailboxCookie + wire_.cookie + stream_ * (kNetworkParts + 1) + slot;
 }
 
 // How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
 uint32_t Outbox::parts_together(uint32_t at, uint32_t part) const noexcept {
   uint32_t n = 1;
-  for (; n < kTogether && at + n != tail_ && is_part_[(at + n) % kLines] != 0 && (part + n) % kParts != 0; n++) {
-    const Part &before = part_[(part + n - 1) % kParts], &next = part_[(part + n) % kParts];
+  for (; n < kTogether && at + n != tail_ && is_part_[(at + n) % kLines] != 0 && (part + n) % kNetworkParts != 0; n++) {
+    const Part &before = part_[(part + n - 1) % kNetworkParts], &next = part_[(part + n) % kNetworkParts];
     const bool side_by_side = before.from == nullptr ? next.from == nullptr : next.from == before.from + before.bytes;
     if (before.bytes != kPartBytes || !side_by_side) break;
   }
@@ -97,7 +106,7 @@ void Outbox::collect(Batch& batch) const noexcept {
   for (uint32_t at = posted_; at != tail_ && batch.size < Batch::kMost;) {
     Transfer& t = batch.transfers[batch.size];
     if (announced == 0 && is_part_[at % kLines] != 0) {
-      const uint32_t n = parts_together(at, part), p = part % kParts;
+      const uint32_t n = parts_together(at, part), p = part % kNetworkParts;
       const std::byte* home = slots_ + size_t(p) * kPartBytes;
       size_t bytes = 0;
       for (uint32_t i = 0; i < n; i++) bytes += part_[p + i].bytes;
@@ -127,8 +136,8 @@ void Outbox::collect(Batch& batch) const noexcept {
 
 void Outbox::advance(const Batch& batch, size_t taken) noexcept {
   for (size_t i = 0; i < taken; i++) {
-    if (batch.parts[i] != 0 && part_[posted_parts_ % kParts].from != nullptr)
-      part_[posted_parts_ % kParts].together = batch.parts[i];
+    if (batch.parts[i] != 0 && part_[posted_parts_ % kNetworkParts].from != nullptr)
+      part_[posted_parts_ % kNetworkParts].together = batch.parts[i];
     for (uint32_t k = 0; k < batch.parts[i]; k++) is_part_[(posted_ + k) % kLines] = 0;
     posted_parts_ += batch.parts[i];
     posted_ += batch.lines[i];
@@ -142,18 +151,18 @@ bool Outbox::flush() noexcept {
     Transfer& last = batch.transfers[batch.size - 1];
     if (last.when == When::never) {
       last.when = When::reusable;
-      last.cookie = cookie(kParts);
+      last.cookie = cookie(kNetworkParts);
     }
     const size_t taken = wire_.endpoint->post({batch.transfers, batch.size});
     advance(batch, taken);
-    leaving_ += taken == batch.size && last.cookie == cookie(kParts);
+    leaving_ += taken == batch.size && last.cookie == cookie(kNetworkParts);
     if (taken != batch.size) return false;
   }
   return true;
 }
 
 void Outbox::left(uint32_t slot) noexcept {
-  if (slot == kParts) {
+  if (slot == kNetworkParts) {
     leaving_--;
     return;
   }
@@ -161,16 +170,18 @@ void Outbox::left(uint32_t slot) noexcept {
   part_[slot].together = 0;
 }
 
-void Inbox::bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept {
+void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   wire_ = wire;
   stream_ = stream;
   ring_ = own->lines[stream];
-  slots_ = own->parts[stream][0];
+  ring_parts_ = ring_parts(wire);
+  slots_ = parts_of(own, stream, ring_parts_);
   if (wire.mapped != nullptr) {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {
     landed_ = &wire.endpoint->counter(landed_counter(stream));
-    parts_due_ = kParts / 2;
+    lines_due_ = kLines / 2;
+    parts_due_ = kNetworkParts * 3 / 4;
   }
 }
 
@@ -194,7 +205,7 @@ bool Inbox::credit() noexcept {
   return sent;
 }
 
-Mailbox::Mailbox(const Wire& wire, LinkMemory* own) noexcept
+Mailbox::Mailbox(const Wire& wire, LinkHead* own) noexcept
     : endpoint_(wire.endpoint), mapped_(wire.mapped != nullptr) {
   for (uint32_t s = 0; s < kStreams; s++) {
     out_[s].bind(wire, own, s);
@@ -218,7 +229,7 @@ void Mailbox::idle() noexcept {
 
 void Mailbox::left(uint64_t cookie) noexcept {
   const auto slot = uint32_t((cookie - kMailboxCookie) % kMailboxCookies);
-  out_[slot / (kParts + 1)].left(slot % (kParts + 1));
+  out_[slot / (kNetworkParts + 1)].left(slot % (kNetworkParts + 1));
 }
 
 bool Mailbox::drained() const noexcept {

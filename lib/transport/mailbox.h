@@ -21,7 +21,8 @@ constexpr uint32_t kLineBytes = 64;
 constexpr uint32_t kLinePayload = 56;
 constexpr uint32_t kLines = 64;  // of a stream; a power of two
 constexpr uint32_t kPartBytes = 16 * 1024;
-constexpr uint32_t kParts = 16;         // of a stream; a power of two
+constexpr uint32_t kParts = 16;         // of a message at most, and of a stream where the peer maps it; a power of two
+constexpr uint32_t kNetworkParts = 32;  // of a stream elsewhere: the next message need not wait for credit
 constexpr uint32_t kStreams = 4;        // of a link and direction
 constexpr uint32_t kDescriptorBit = 1;  // of a tag
 
@@ -36,12 +37,17 @@ struct alignas(kLineBytes) CreditLine {
 };
 
 // What one rank keeps for one peer: the streams that the peer writes, and the credit for the streams it
-// writes itself.
-struct LinkMemory {
+// writes itself. Behind it lie the parts, by stream.
+struct LinkHead {
   CreditLine credit[kStreams];
   Line lines[kStreams][kLines];
-  std::byte parts[kStreams][kParts][kPartBytes];
 };
+template <uint32_t kPartsOfAStream>
+struct LinkMemoryOf : LinkHead {
+  std::byte parts[kStreams][kPartsOfAStream][kPartBytes];
+};
+using LinkMemory = LinkMemoryOf<kParts>;                // for a peer that maps it
+using NetworkLinkMemory = LinkMemoryOf<kNetworkParts>;  // for another
 
 // Counters of an endpoint that mailboxes use where memory is not mapped: for stream s, 4 * s: lines consumed,
 // 4 * s + 1: lines landed, 4 * s + 2: parts consumed. The odd ones carry the bulk: TCP gives it a connection of its
@@ -51,7 +57,7 @@ constexpr uint16_t kMailboxCounters = 4 * kStreams;
 // Cookies from here on are of Dones that say that something has left: hand them to Mailbox::left(). A mailbox has
 // kMailboxCookies of them.
 constexpr uint64_t kMailboxCookie = uint64_t(1) << 48;
-constexpr uint64_t kMailboxCookies = kStreams * (kParts + 1);
+constexpr uint64_t kMailboxCookies = kStreams * (kNetworkParts + 1);
 
 inline void prefetch_for_write(const void* p) noexcept {
 #if defined(__x86_64__)
@@ -73,8 +79,8 @@ struct Wire {
   Endpoint* endpoint = nullptr;
   RemoteRegion* remote = nullptr;  // the peer's memory that holds its LinkMemory for us
   uint64_t remote_offset = 0;      // where in it
-  LinkMemory* mapped = nullptr;    // the same by load and store, or null
-  LinkMemory* shadow = nullptr;    // unmapped only: local copy to put from
+  LinkHead* mapped = nullptr;      // the same by load and store, or null
+  LinkHead* shadow = nullptr;      // unmapped only: local copy to put from
   const Region* shadow_region = nullptr;
   uint64_t cookie = 0;             // unmapped: a multiple of kMailboxCookies, added to kMailboxCookie
   bool any_source = false;         // unmapped: puts may come from memory that is not exposed
@@ -84,18 +90,21 @@ struct Wire {
 // The sending end of a stream. Fill next(), publish(); ask room() first.
 class Outbox {
  public:
-  void bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept;
+  static constexpr uint32_t kTogether = 4;  // parts of one put: as much as a call to the kernel moves well
+
+  void bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept;
 
   // May `lines` more lines be written? Looks at the peer's credit only when the cached one does not suffice.
   bool room(uint32_t lines) noexcept {
     return tail_ + lines - credit_lines_ <= kLines || (refresh(), tail_ + lines - credit_lines_ <= kLines);
   }
   bool room_for_parts(uint32_t parts) noexcept {
-    return parts_ + parts - credit_parts_ <= kParts || (refresh(), parts_ + parts - credit_parts_ <= kParts);
+    return parts_ + parts - credit_parts_ <= ring_parts_ ||
+           (refresh(), parts_ + parts - credit_parts_ <= ring_parts_);
   }
   Line& next() noexcept { return ring_[tail_ % kLines]; }
   // The i-th part after the last one published.
-  std::byte* part(uint32_t i) noexcept { return slots_ + size_t((parts_ + i) % kParts) * kPartBytes; }
+  std::byte* part(uint32_t i) noexcept { return slots_ + size_t((parts_ + i) % ring_parts_) * kPartBytes; }
 
   // Makes next() visible under `tag`.
   void publish(uint32_t tag) noexcept {
@@ -126,13 +135,14 @@ class Outbox {
     if (reached(lines, credit_lines_)) credit_lines_ = lines;
     if (reached(parts, credit_parts_)) credit_parts_ = parts;
   }
+  // Unmapped: lines published and not posted.
+  uint32_t unposted() const noexcept { return tail_ - posted_; }
   // Unmapped: posts what was published and what the endpoint refused before. True when nothing is left.
   bool flush() noexcept;
   void left(uint32_t slot) noexcept;
 
  private:
   struct Batch;
-  static constexpr uint32_t kTogether = 4;  // parts of one put
   void refresh() noexcept;
   uint64_t cookie(uint32_t slot) const noexcept;
   uint32_t parts_together(uint32_t at, uint32_t part) const noexcept;
@@ -143,6 +153,7 @@ class Outbox {
   std::byte* slots_ = nullptr;
   std::atomic<uint64_t>* credit_ = nullptr;
   uint32_t tail_ = 0, parts_ = 0, credit_lines_ = 0, credit_parts_ = 0;
+  uint32_t ring_parts_ = kParts;
   uint32_t stream_ = 0;
   Wire wire_;
   // Unmapped: how far flush() got, and what it is to post.
@@ -154,14 +165,14 @@ class Outbox {
   uint32_t posted_ = 0, posted_parts_ = 0;
   uint32_t busy_sources_ = 0;
   uint32_t leaving_ = 0;  // batches of lines that were posted
-  Part part_[kParts];
+  Part part_[kNetworkParts];
   uint8_t is_part_[kLines] = {};  // which lines announce a part that is not posted yet
 };
 
 // The receiving end of a stream. peek() at lines, consume() them in order.
 class Inbox {
  public:
-  void bind(const Wire& wire, LinkMemory* own, uint32_t stream) noexcept;
+  void bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept;
 
   // The i-th line not yet consumed, or null while it has not landed under `tag`.
   const Line* peek(uint32_t tag, uint32_t i = 0) const noexcept {
@@ -175,7 +186,7 @@ class Inbox {
   bool peek_tag(uint32_t* tag) const noexcept;
   // The i-th part not yet consumed; announced by a line.
   const std::byte* part(uint32_t i) const noexcept {
-    return slots_ + size_t((parts_ + i) % kParts) * kPartBytes;
+    return slots_ + size_t((parts_ + i) % ring_parts_) * kPartBytes;
   }
 
   void consume(uint32_t lines) noexcept { head_ += lines; }
@@ -190,12 +201,12 @@ class Inbox {
     credited_lines_ = head_;
     credited_parts_ = parts_;
   }
-  bool owes_parts() const noexcept { return credited_parts_ != parts_; }
+  // Could the peer not send a whole message for want of it?
+  bool owes_parts() const noexcept { return parts_ - credited_parts_ > ring_parts_ - kParts; }
   bool owes_credit() const noexcept { return credited_lines_ != head_ || credited_parts_ != parts_; }
-  // Sends credit if the peer might soon need it: a quarter of a ring is consumed, half of the parts where credit is a
-  // message of its own.
+  // Sends credit if the peer might soon need it.
   void maybe_credit() noexcept {
-    if (head_ - credited_lines_ >= kLines / 4 || parts_ - credited_parts_ >= parts_due_) credit();
+    if (head_ - credited_lines_ >= lines_due_ || parts_ - credited_parts_ >= parts_due_) credit();
   }
   // Sends all credit now. Unmapped and refused: false; call again.
   bool credit() noexcept;
@@ -206,7 +217,8 @@ class Inbox {
   std::atomic<uint64_t>* credit_ = nullptr;  // mapped: the peer's word
   const std::atomic<uint64_t>* landed_ = nullptr;
   uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;
-  uint32_t parts_due_ = kParts / 4;
+  uint32_t ring_parts_ = kParts;
+  uint32_t lines_due_ = kLines / 4, parts_due_ = kParts / 4;  // more where credit is a message of its own
   uint32_t signalled_lines_ = 0, signalled_parts_ = 0;  // unmapped: what the peer's counters say
   uint32_t stream_ = 0;
   Wire wire_;
@@ -217,7 +229,7 @@ class Mailbox {
  public:
   // `own` is this rank's LinkMemory for the peer, zeroed, exposed to it with Access::both. Keeps pointers
   // only.
-  Mailbox(const Wire& wire, LinkMemory* own) noexcept;
+  Mailbox(const Wire& wire, LinkHead* own) noexcept;
   Outbox& out(uint32_t stream) noexcept { return out_[stream]; }
   Inbox& in(uint32_t stream) noexcept { return in_[stream]; }
   // After the last publish or credit of a burst. Mapped: wakes the peer if it sleeps; else posts.

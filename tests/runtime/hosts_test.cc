@@ -45,12 +45,15 @@ struct Handle {
   }
 };
 
+// Lives until the thread asks for another.
 plait_comm_config config_of(int rank, int size, const char* job, const std::string& host) {
+  thread_local std::string kept;
+  kept = host;
   plait_comm_config c{};
   c.rank = rank;
   c.size = size;
   c.job = job;
-  c.host_id = host.c_str();
+  c.host_id = kept.c_str();
   c.interface_name = "lo";
   return c;
 }

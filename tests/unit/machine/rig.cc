@@ -9,7 +9,7 @@ namespace plait::collectives::real::test {
 using namespace transport;
 
 namespace {
-size_t control_bytes(int ranks) { return round_up(sizeof(LinkMemory), 4096) * size_t(ranks); }
+size_t control_bytes(int ranks) { return round_up(sizeof(NetworkLinkMemory), 4096) * size_t(ranks); }
 }  // namespace
 
 Rank::Rank(const World& setup, int rank, fake::FakeNetwork& network, transport::test::LocalWorld& local)
@@ -45,7 +45,7 @@ Status Rank::connect() {
   auto region = domain_->expose({.base = heap_.data(), .bytes = heap_.size()}, Access::both);
   if (!region.ok()) return region.status();
   region_ = std::move(region).value();
-  shadow_ = Pages(sizeof(LinkMemory) * size_t(setup_.ranks));
+  shadow_ = Pages(sizeof(NetworkLinkMemory) * size_t(setup_.ranks));
   auto shadow = domain_->expose({.base = shadow_.data(), .bytes = shadow_.size()}, Access::none);
   if (!shadow.ok()) return shadow.status();
   shadow_region_ = std::move(shadow).value();
@@ -70,18 +70,18 @@ void Rank::link(int r) {
   Wire wire;
   wire.endpoint = peer.endpoint.get();
   wire.remote = peer.remote.get();
-  wire.remote_offset = round_up(sizeof(LinkMemory), 4096) * uint64_t(rank_);
+  wire.remote_offset = round_up(sizeof(NetworkLinkMemory), 4096) * uint64_t(rank_);
   std::byte* mapped = peer.remote->mapped();
   if (mapped != nullptr) {
-    wire.mapped = reinterpret_cast<LinkMemory*>(mapped + wire.remote_offset);
+    wire.mapped = reinterpret_cast<LinkHead*>(mapped + wire.remote_offset);
   } else {
-    wire.shadow = reinterpret_cast<LinkMemory*>(shadow_.data()) + r;
+    wire.shadow = reinterpret_cast<NetworkLinkMemory*>(shadow_.data()) + r;
     wire.shadow_region = shadow_region_.get();
     wire.cookie = uint64_t(r) * kMailboxCookies;
     wire.any_source = !domain_->capabilities().local_needs_region;
     wire.max_add = domain_->capabilities().max_add;
   }
-  auto* own = reinterpret_cast<LinkMemory*>(heap_.data() + round_up(sizeof(LinkMemory), 4096) * size_t(r));
+  auto* own = reinterpret_cast<LinkHead*>(heap_.data() + round_up(sizeof(NetworkLinkMemory), 4096) * size_t(r));
   peer.mailbox = std::make_unique<Mailbox>(wire, own);
   links_[size_t(r)] = {peer.mailbox.get(), mapped, heap_.size(), 0, 0, peer.endpoint.get(), false};
 }

@@ -150,7 +150,7 @@ Machine::Turn Machine::fold_pieces(uint32_t w, const Action& a, Run& r, size_t b
     end_piece(w, a, r, size_t(end - r.cursor));
     r.cursor = end;
   }
-  if (by_parts && r.cursor != begin) post_fused(a, r);
+  if (by_parts && r.cursor != begin) post_fused(w, a, r, r.cursor == bytes);
   if (r.cursor < bytes) return r.cursor == begin ? Turn::blocked : Turn::moved;
   end_fold(w, a, r);
   return Turn::done;
@@ -209,12 +209,14 @@ void Machine::end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes)
   }
 }
 
-// Where posting costs a system call, what was folded at once goes out at once.
-void Machine::post_fused(const Action& a, const Run& r) noexcept {
+// Where posting costs a system call, several parts go out together, the last ones at once.
+void Machine::post_fused(uint32_t w, const Action& a, const Run& r, bool last) noexcept {
   for (uint32_t k = 0; k < a.fused; k++) {
     if (((r.fused & ~r.placed) >> k & 1) == 0) continue;
-    Mailbox& mailbox = *links_[size_t(call_.schedule->actions[call_.schedule->fused[a.first_fused + k]].peer)].mailbox;
-    if (!mailbox.mapped()) mailbox.notify();
+    const Action& b = call_.schedule->actions[call_.schedule->fused[a.first_fused + k]];
+    Mailbox& mailbox = *links_[size_t(b.peer)].mailbox;
+    if (mailbox.mapped()) continue;
+    if (last || mailbox.out(stream_of(b.lane, w)).unposted() >= Outbox::kTogether) mailbox.notify();
   }
 }
 

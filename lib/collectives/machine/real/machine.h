@@ -165,7 +165,7 @@ class Machine {
   Turn fold_pieces(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept;
   void fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t from, size_t bytes) noexcept;
   void end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes) noexcept;
-  void post_fused(const Action& a, const Run& r) noexcept;
+  void post_fused(uint32_t w, const Action& a, const Run& r, bool last) noexcept;
   void end_fold(uint32_t w, const Action& a, const Run& r) noexcept;
   void release(uint32_t w, const Source& s, const Arrival& arrival) noexcept;
   void announce(uint32_t w, int32_t peer, uint16_t lane, uint32_t kind, uint64_t offset) noexcept;
