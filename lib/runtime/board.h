@@ -86,18 +86,6 @@ struct alignas(64) Board {
     r.in_place.store(call.in_place, std::memory_order_relaxed);
     r.number.store(call_number, std::memory_order_release);
   }
-  // Differs when anything in the head but the beat does.
-  uint64_t state() const noexcept {
-    uint64_t h = uint64_t(uint32_t(code.load(std::memory_order_relaxed)));
-    for (uint64_t v : {uint64_t(uint32_t(culprit.load(std::memory_order_relaxed))), number.load(std::memory_order_relaxed),
-                       uint64_t(leaving.load(std::memory_order_relaxed)),
-                       uint64_t(uint32_t(blamed.load(std::memory_order_relaxed))),
-                       uint64_t(blame.load(std::memory_order_relaxed)), blamed_in.load(std::memory_order_relaxed)}) {
-      h = (h ^ v) * 0x9E3779B97F4A7C15ull;
-      h ^= h >> 32;
-    }
-    return h;
-  }
   CallRecord& record_of(uint64_t call_number) noexcept { return records[call_number % kRecords]; }
   // False when operation `call_number` is not, or no longer, recorded.
   bool read(uint64_t call_number, CallId* call) const noexcept;
@@ -105,8 +93,44 @@ struct alignas(64) Board {
   uint64_t latest() const noexcept;
 };
 
-// The line of a board before its records.
-constexpr size_t kBoardHeadBytes = offsetof(Board, records);
-static_assert(kBoardHeadBytes == 64);
+// The line of a board before its records, as it travels.
+struct alignas(64) BoardHead {
+  int32_t code = 0, culprit = -1;
+  uint64_t number = 0;
+  uint32_t leaving = 0, beat = 0;
+  int32_t blamed = -1;
+  uint32_t blame = 0;
+  uint64_t blamed_in = 0;
+
+  // Another thread may be writing the code.
+  static BoardHead of(const Board& b) noexcept {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    BoardHead h;
+    h.code = b.code.load(std::memory_order_acquire);
+    h.culprit = b.culprit.load(relaxed);
+    h.number = b.number.load(relaxed);
+    h.leaving = b.leaving.load(relaxed);
+    h.beat = b.beat.load(relaxed);
+    h.blamed = b.blamed.load(relaxed);
+    h.blame = b.blame.load(relaxed);
+    h.blamed_in = b.blamed_in.load(relaxed);
+    return h;
+  }
+  // Differs when anything but the beat does.
+  uint64_t state() const noexcept {
+    uint64_t h = 0;
+    for (uint64_t v : {uint64_t(uint32_t(code)), uint64_t(uint32_t(culprit)), number, uint64_t(leaving),
+                       uint64_t(uint32_t(blamed)), uint64_t(blame), blamed_in}) {
+      h = (h ^ v) * 0x9E3779B97F4A7C15ull;
+      h ^= h >> 32;
+    }
+    return h;
+  }
+};
+static_assert(sizeof(BoardHead) == 64 && offsetof(Board, records) == sizeof(BoardHead) &&
+              offsetof(BoardHead, number) == offsetof(Board, number) &&
+              offsetof(BoardHead, leaving) == offsetof(Board, leaving) &&
+              offsetof(BoardHead, blamed) == offsetof(Board, blamed) &&
+              offsetof(BoardHead, blamed_in) == offsetof(Board, blamed_in));
 
 }  // namespace plait::runtime

@@ -273,23 +273,25 @@ void Peer::show_board(uint64_t number) noexcept {
   constexpr int64_t kLifeNs = 50'000'000;
   if (!ready() || mapped() || gone) return;
   Board& board = *local_.board;
-  const uint64_t state = board.state();
+  const BoardHead head = BoardHead::of(board);
+  const uint64_t state = head.state();
   const int64_t now = now_ns();
   if (shown_ >= number && state == shown_state_ && now - shown_ns_ < kLifeNs) return;
-  auto put = [&](const void* line) {
+  auto put = [&](const void* line, const void* home) {
     const auto* from = static_cast<const std::byte*>(line);
-    transport::Transfer t;
+    const auto offset = static_cast<const std::byte*>(home) - reinterpret_cast<const std::byte*>(&board);
+    transport::Transfer t;  // inline: read at once
     t.signal = {kBoardCounter, 1};
     t.local = {const_cast<std::byte*>(from), 64, nullptr};
-    t.remote = {remote_.get(), their_board_ + uint64_t(from - reinterpret_cast<const std::byte*>(&board)), 64};
+    t.remote = {remote_.get(), their_board_ + uint64_t(offset), 64};
     return t;
   };
-  static_assert(sizeof(CallRecord) == 64 && kBoardHeadBytes == 64);
+  static_assert(sizeof(CallRecord) == 64);
   transport::Transfer lines[kRecords + 1];
   size_t count = 0;
   const uint64_t oldest = number < kRecords ? 1 : number - kRecords + 1;
-  for (uint64_t n = std::max(shown_ + 1, oldest); n <= number; n++) lines[count++] = put(&board.record_of(n));
-  lines[count++] = put(&board);
+  for (uint64_t n = std::max(shown_ + 1, oldest); n <= number; n++) lines[count++] = put(&board.record_of(n), &board.record_of(n));
+  lines[count++] = put(&head, &board);
   if (endpoint_->post({lines, count}) != count) return;
   shown_ = std::max(shown_, number);
   shown_state_ = state;
