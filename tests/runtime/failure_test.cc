@@ -102,6 +102,44 @@ TEST(Killed, Rank0OfTwo) { kill_one(2, 0, size_t(64) << 20, false); }
 TEST(Killed, WithPlainMemory) { kill_one(3, 1, size_t(16) << 20, true); }
 TEST(Killed, DuringTinyOperations) { kill_one(3, 2, 8, false); }
 
+// A communicator that the dead rank was not in goes on, before and after the other was destroyed.
+TEST(Killed, CommunicatorsWithoutTheDeadRankGoOn) {
+  const std::string all = fresh_job(), two = fresh_job();
+  Counter going;
+  std::vector<Process> ranks;
+  auto body = [&](int rank, int size) -> std::string {
+    Comm a(all, rank, size);
+    if (a.status != PLAIT_OK) return a.error;
+    float x[4] = {};
+    if (allreduce_until_error(a.comm, x, 4, 1) != PLAIT_OK) return a.last();
+    if (rank == 2) {
+      going.add();
+      pause();
+    }
+    Comm b(two, rank, 2);
+    if (b.status != PLAIT_OK) return b.error;
+    if (allreduce_until_error(b.comm, x, 4, 1) != PLAIT_OK) return "before: " + b.last();
+    going.add();
+    const plait_status died = allreduce_until_error(a.comm, x, 4, 2);
+    std::string bad = expect(died, PLAIT_ERR_PEER, a.last(), {"rank 2"});
+    if (!bad.empty()) return bad;
+    if (allreduce_until_error(b.comm, x, 4, 100) != PLAIT_OK) return "after: " + b.last();
+    plait_comm* broken = a.comm;
+    a.comm = nullptr;
+    (void)plait_comm_destroy(broken);
+    return allreduce_until_error(b.comm, x, 4, 100) == PLAIT_OK ? "" : "after destroying: " + b.last();
+  };
+  for (int r = 0; r < 3; r++) ranks.push_back(fork_ranks(r, 1, 3, body));
+  going.await(3);
+  kill(ranks[2].pid, SIGKILL);
+  std::string words;
+  for (int r = 0; r < 3; r++) {
+    const std::string w = join(ranks[size_t(r)], r == 2);
+    if (r != 2) words += w;
+  }
+  EXPECT_EQ(words, "");
+}
+
 // One rank calls something else; everybody hears who called what.
 void disagree(int n, int odd, const std::function<plait_status(plait_comm*, void*)>& usual,
               const std::function<plait_status(plait_comm*, void*)>& other,
