@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace plait::bootstrap {
 namespace {
 
@@ -28,9 +30,7 @@ bool take_text(ByteView& from, std::string& text, size_t most) {
   ByteView bytes;
   if (!take_bytes(from, bytes, most)) return false;
   text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  // It may be printed: to a terminal, say.
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 32 || c == 127; }, '?');
+  make_printable(text);
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/offer.h"
 
 namespace plait::runtime {
 
@@ -20,27 +21,11 @@ namespace {
 
 constexpr size_t kMostImports = 64;  // of a peer
 
-// The first message of each side. Behind it: ticket, key, probe key.
-struct Offer {
-  uint32_t way = 0;
-  uint32_t ticket_bytes = 0, key_bytes = 0, probe_bytes = 0;
-  uint64_t mail = 0;   // where the sender keeps a mailbox for the receiver, in the region of the key
-  uint64_t board = 0;  // mapped: the sender's board there; else where the receiver's copy of its own goes
-};
-
-// The second. Behind it, of an error: its sentence.
-struct Answer {
-  int32_t code = 0;
-  uint32_t can_pull = 0;
-};
-
 Result<Mapping> pages(size_t bytes) {
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return Status(Code::memory, "no " + std::to_string(bytes) + " bytes for a peer's mailbox");
   return Mapping(at, bytes);
 }
-
-void append_bytes(Bytes& to, ByteView bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 }  // namespace
 
@@ -121,39 +106,27 @@ Status Peer::make_room() {
 }
 
 Bytes Peer::offer() const {
-  const ByteView ticket = endpoint_->ticket();
-  const ByteView key = mapped() ? local_.fabric->arena_region()->key() : own_region_->key();
-  const ByteView probe = mapped() && local_.probe != nullptr ? local_.probe->key() : ByteView();
   Offer o;
   o.way = uint32_t(way_);
-  o.ticket_bytes = uint32_t(ticket.size());
-  o.key_bytes = uint32_t(key.size());
-  o.probe_bytes = uint32_t(probe.size());
+  o.ticket = endpoint_->ticket();
+  o.key = mapped() ? local_.fabric->arena_region()->key() : own_region_->key();
+  if (mapped() && local_.probe != nullptr) o.probe = local_.probe->key();
   o.mail = mapped() ? local_.arena->offset(mail_) : kMailOffset;
   o.board = mapped() ? local_.arena->offset(local_.board) : 0;
-  Bytes message;
-  append(message, o);
-  append_bytes(message, ticket);
-  append_bytes(message, key);
-  append_bytes(message, probe);
-  return message;
+  return encode(o);
 }
 
 Status Peer::take_offer(ByteView message) {
   Offer o;
-  if (!take(message, o) ||
-      message.size() != uint64_t(o.ticket_bytes) + o.key_bytes + o.probe_bytes || o.way > uint32_t(Way::tcp)) {
+  if (!decode(message, o) || o.way > uint32_t(Way::tcp))
     return {Code::version, "its offer is no offer of this version of plait"};
-  }
   if (o.way != uint32_t(way_))
     return {Code::internal, "the two ranks disagree about being on one host: please report it"};
-  const ByteView key = message.subspan(o.ticket_bytes, o.key_bytes);
-  const ByteView probe = message.subspan(o.ticket_bytes + o.key_bytes);
-  their_key_.assign(key.begin(), key.end());
-  their_probe_.assign(probe.begin(), probe.end());
+  their_key_.assign(o.key.begin(), o.key.end());
+  their_probe_.assign(o.probe.begin(), o.probe.end());
   their_mail_ = o.mail;
   their_board_ = o.board;
-  return endpoint_->connect(message.first(o.ticket_bytes));
+  return endpoint_->connect(o.ticket);
 }
 
 // The endpoint is ready: the peer's memory, the mailbox and the board.
@@ -197,22 +170,15 @@ Status Peer::link_up() {
 }
 
 Status Peer::answer(const Status& mine) {
-  Bytes message;
-  append(message, Answer{int32_t(mine.code()), can_pull_});
-  if (!mine.ok()) append_bytes(message, std::as_bytes(std::span(mine.text())));
-  if (!meeting_->send(message)) return meeting_->status();
+  if (!meeting_->send(encode(Answer{mine, can_pull_}))) return meeting_->status();
   return mine;
 }
 
 Status Peer::take_answer(ByteView message) {
   Answer a;
-  if (!take(message, a)) return {Code::version, "its answer is no answer of this version of plait"};
-  if (a.code != 0) {
-    const Code code = a.code < 0 && a.code >= int32_t(Code::internal) ? Code(a.code) : Code::internal;
-    const std::string text(reinterpret_cast<const char*>(message.data()), std::min<size_t>(message.size(), 1024));
-    return {code, "it could not connect: " + text};
-  }
-  may_pull_ = a.can_pull == 1;
+  if (!decode(message, a)) return {Code::version, "its answer is no answer of this version of plait"};
+  if (!a.status.ok()) return {a.status.code(), "it could not connect: " + std::string(a.status.text())};
+  may_pull_ = a.can_pull;
   return {};
 }
 

@@ -10,16 +10,9 @@ namespace plait::transport::shm {
 Status ShmEndpoint::connect(ByteView view) noexcept {
   if (state_ != State::opened)
     return Status(Code::state, "shm: connect() of an endpoint that was connected before");
-  Ticket ticket;
-  if (view.size() != sizeof ticket || !take(view, ticket) || ticket.magic != kMagic || ticket.zero != 0)
-    return Status(Code::invalid, "not a ticket of shared memory");
-  if (ticket.sum != sum_of(ticket)) return Status(Code::invalid, "a damaged ticket of shared memory");
-  if (ticket.version != kVersion) {
-    return Status(Code::version, "the peer speaks version " + std::to_string(ticket.version) +
-                                     " of the shared-memory transport, this rank " +
-                                     std::to_string(kVersion));
-  }
-  Status begun = begin(ticket);
+  auto ticket = parse_ticket(view);
+  if (!ticket.ok()) return ticket.status();
+  Status begun = begin(*ticket);
   if (!begun.ok()) fail(begun);
   return begun;
 }

@@ -14,21 +14,6 @@ Status forged(std::string_view what) {
   return Status(Code::auth, "the key is not of this peer's region: " + std::string(what));
 }
 
-Result<Key> parse(ByteView view) {
-  Key key;
-  const size_t bytes = view.size();
-  if (!take(view, key) || !view.empty())
-    return Status(Code::invalid, "a key of " + std::to_string(bytes) + " bytes is not of shared memory");
-  if (key.magic != kMagic) return Status(Code::invalid, "a key that is not of shared memory");
-  if (key.version != kVersion) {
-    return Status(Code::invalid, "a key of version " + std::to_string(key.version) + ", not " +
-                                     std::to_string(kVersion) + ": all ranks must run the same plait");
-  }
-  if (key.kind > uint8_t(Kind::plain) || key.access > uint8_t(Access::both))
-    return Status(Code::invalid, "a damaged key: no such kind of memory or of access");
-  return key;
-}
-
 // The owner's own word decides, so a key with any bit changed is refused.
 bool same(const RegionRecord& record, const Key& key) noexcept {
   return record.live.load(std::memory_order_seq_cst) == 1 &&
@@ -101,7 +86,7 @@ LocalRegion::~LocalRegion() {
 
 Result<std::unique_ptr<RemoteRegion>> PeerRegion::make(const void* endpoint, const Peer& peer,
                                                        ByteView view) {
-  auto parsed = parse(view);
+  auto parsed = parse_key(view);
   if (!parsed.ok()) return parsed.status();
   const Key& key = *parsed;
   if (key.owner != peer.domain) return forged("another domain's");

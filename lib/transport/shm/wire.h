@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "base/status.h"
 #include "transport/shm/arena.h"
 #include "transport/transport.h"
 
@@ -23,13 +24,7 @@ struct Ticket {
 };
 static_assert(sizeof(Ticket) == 40);
 
-// FNV-1a.
-inline uint64_t sum_of(const Ticket& ticket) noexcept {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (std::byte b : bytes_of(ticket).first(sizeof ticket - sizeof ticket.sum))
-    hash = (hash ^ uint64_t(b)) * 0x100000001b3;
-  return hash;
-}
+uint64_t sum_of(const Ticket& ticket) noexcept;  // FNV-1a
 
 enum class Kind : uint8_t { mapped = 0, plain = 1 };
 
@@ -63,5 +58,10 @@ static_assert(sizeof(Hello) == 112);
 
 // The only message after the hellos: an orderly end.
 constexpr std::byte kGoodbye{'G'};
+
+// Functions of the bytes alone; that a key is of a region which is there is for its owner's record to say.
+// Code::invalid for what is damaged or something else, Code::version for another plait's ticket.
+Result<Ticket> parse_ticket(ByteView bytes);
+Result<Key> parse_key(ByteView bytes);
 
 }  // namespace plait::transport::shm
