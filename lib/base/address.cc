@@ -9,6 +9,11 @@
 
 namespace plait {
 
+bool Address::valid() const noexcept {
+  if (zero != 0) return false;
+  return family == 6 || (family == 4 && std::all_of(bytes.begin() + 4, bytes.end(), [](uint8_t b) { return b == 0; }));
+}
+
 bool Address::loopback() const noexcept {
   if (family == 4) return bytes[0] == 127;
   return family == 6 && std::all_of(bytes.begin(), bytes.end() - 1, [](uint8_t b) { return b == 0; }) &&

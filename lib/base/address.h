@@ -21,7 +21,8 @@ struct Address {
   uint32_t scope = 0;                // of a link-local IPv6 address: this host's interface index; 0 on the wire
   std::array<uint8_t, 16> bytes{};   // network order; IPv4: the first four
 
-  bool valid() const noexcept { return (family == 4 || family == 6) && zero == 0; }
+  // Whether it is an address, and written in the one way that it may be: == compares bytes.
+  bool valid() const noexcept;
   bool loopback() const noexcept;    // 127/8 or ::1
   bool link_local() const noexcept;  // 169.254/16 or fe80::/10
   bool any() const noexcept;         // 0.0.0.0 or ::

@@ -42,6 +42,20 @@ TEST(Address, Kinds) {
   EXPECT_FALSE(ip("::1").any());
 }
 
+// What travels as bytes is compared as bytes: by who logs an address once, by who looks whether it is its own.
+TEST(Address, HasOneForm) {
+  Address a = ip("10.0.0.1");
+  EXPECT_TRUE(a.valid() && ip("fd00::1").valid());
+  for (size_t i = 4; i < a.bytes.size(); i++) {
+    Address other = a;
+    other.bytes[i] = 1;
+    EXPECT_FALSE(other.valid()) << "byte " << i;
+  }
+  a.zero = 1;
+  EXPECT_FALSE(a.valid());
+  EXPECT_FALSE(Address{}.valid());
+}
+
 TEST(Address, ThroughTheSocketCalls) {
   for (const char* text : {"10.0.0.1", "fd00::1", "fe80::1%1"}) {
     const Address a = ip(text).with_port(4711);
