@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
+#include <optional>
 
 namespace plait::run {
 namespace {
@@ -10,6 +12,7 @@ namespace {
 constexpr int64_t kLongMs = 1000;  // a wait that is worth a word
 constexpr size_t kMostGroups = 4;  // of ranks at different operations, in one line
 constexpr size_t kMostWaits = 3;
+constexpr size_t kMostRuns = 32;   // of ranks, in a list of them
 
 using Ranks = std::vector<int>;
 
@@ -35,12 +38,20 @@ const char* verb(const Ranks& ranks, const char* one, const char* many) {
   return ranks.size() == 1 ? one : many;
 }
 
-// One communicator.
+// One communicator. Its records come from files, which may claim a million ranks: what is done for each rank must not
+// look through all ranks or all records.
 class Comparison {
  public:
   Comparison(const std::vector<const Record*>& records, const std::vector<std::string>& fates)
       : records_(records), fates_(fates) {
     for (const Record* r : records) size_ = std::max(size_, r->size);
+    by_rank_.resize(size_t(size_));
+    noted_.resize(size_t(size_));
+    for (const Record* r : records) {
+      noted_[size_t(r->rank)] = true;
+      const Record*& first = by_rank_[size_t(r->rank)];
+      if (first == nullptr && !r->is_note()) first = r;
+    }
     sort_ranks();
   }
   std::vector<std::string> lines() {
@@ -65,20 +76,19 @@ class Comparison {
   void say_missing();
   void say_failure();
 
-  const Record* record_of(int rank) const {
-    auto it = std::find_if(records_.begin(), records_.end(),
-                           [&](auto* r) { return r->rank == rank && !r->is_note(); });
-    return it == records_.end() ? nullptr : *it;
-  }
+  const Record* record_of(int rank) const { return by_rank_[size_t(rank)]; }
   const Operation* find(const Ranks& ranks, uint64_t number) const;
   std::string name_of(const Ranks& ranks, uint64_t number, bool arguments) const;
   std::string place_text(const Place& place, const Ranks& ranks, bool arguments) const;
   int64_t longest_wait(const Ranks& ranks) const;
-  bool last_seen(int rank, uint64_t* number) const;
+  using Seen = std::optional<uint64_t>;
+  std::vector<Seen> last_seen() const;
 
   const std::vector<const Record*>& records_;
   const std::vector<std::string>& fates_;
   int size_ = 0;
+  std::vector<const Record*> by_rank_;  // null: none
+  std::vector<bool> noted_;             // left a record, or a note at least
   std::map<Place, Ranks> places_;
   Ranks creating_, missing_;
   std::vector<std::string> lines_;
@@ -135,16 +145,13 @@ int64_t Comparison::longest_wait(const Ranks& ranks) const {
 void Comparison::say_creating() {
   if (creating_.empty()) return;
   Ranks absent;  // they have not even left a note
-  for (int rank : missing_) {
-    auto is_its = [&](const Record* r) { return r->rank == rank; };
-    if (std::none_of(records_.begin(), records_.end(), is_its)) absent.push_back(rank);
-  }
+  std::copy_if(missing_.begin(), missing_.end(), std::back_inserter(absent), [&](int r) { return !noted_[size_t(r)]; });
   const std::string who = ranks_text(creating_);
   if (absent.empty()) {
     lines_.push_back(who + verb(creating_, " is", " are") + " in plait_comm_create");
     return;
   }
-  std::erase_if(missing_, [&](int r) { return std::find(absent.begin(), absent.end(), r) != absent.end(); });
+  std::erase_if(missing_, [&](int r) { return !noted_[size_t(r)]; });
   lines_.push_back(ranks_text(absent) + verb(absent, " has", " have") + " not called plait_comm_create; " +
                    who + verb(creating_, " waits", " wait") + " in it");
 }
@@ -246,35 +253,36 @@ void Comparison::say_waits() {
   lines_.insert(lines_.end(), waits.begin(), waits.end());
 }
 
-bool Comparison::last_seen(int rank, uint64_t* number) const {
-  bool known = false;
-  *number = 0;
+// By rank: the latest operation that another rank has seen it start; none: nobody has.
+std::vector<Comparison::Seen> Comparison::last_seen() const {
+  std::vector<Seen> seen(static_cast<size_t>(size_));
   for (const Record* r : records_) {
     if (r->is_note()) continue;
     for (const Record::Arrived& a : r->arrived) {
-      if (rank < a.first || rank > a.last) continue;
-      known = true;
-      *number = std::max(*number, a.operation);
+      for (int rank = a.first; rank <= a.last; rank++)
+        seen[size_t(rank)] = std::max(seen[size_t(rank)].value_or(0), a.operation);
     }
   }
-  return known;
+  return seen;
 }
 
 void Comparison::say_missing() {
-  std::map<std::string, Ranks> same;
+  if (missing_.empty()) return;
+  const auto seen = last_seen();
+  std::map<std::pair<std::string, Seen>, Ranks> same;
   for (int rank : missing_) {
-    std::string text = size_t(rank) < fates_.size() ? fates_[size_t(rank)] : "";
-    if (text.empty()) text = "it did not answer";
-    uint64_t seen = 0;
-    if (last_seen(rank, &seen)) {
-      Ranks others;
-      for (const auto& place : places_) others.insert(others.end(), place.second.begin(), place.second.end());
-      text += seen == 0 ? "; it was not seen to start an operation"
-                        : "; it was last seen to start " + name_of(others, seen, false);
-    }
-    same[text].push_back(rank);
+    const bool told = size_t(rank) < fates_.size() && !fates_[size_t(rank)].empty();
+    same[{told ? fates_[size_t(rank)] : "it did not answer", seen[size_t(rank)]}].push_back(rank);
   }
-  for (auto& [text, ranks] : same) lines_.push_back(ranks_text(ranks) + " left no record: " + text);
+  Ranks others;
+  for (const auto& place : places_) others.insert(others.end(), place.second.begin(), place.second.end());
+  for (const auto& [what, ranks] : same) {
+    if (lines_.size() > kMostLines) return;
+    std::string text = ranks_text(ranks) + " left no record: " + what.first;
+    if (what.second == 0) text += "; it was not seen to start an operation";
+    if (what.second > 0) text += "; it was last seen to start " + name_of(others, *what.second, false);
+    lines_.push_back(text);
+  }
 }
 
 // The others mostly heard of it from the first.
@@ -292,7 +300,9 @@ void Comparison::say_failure() {
 
 std::string ranks_text(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size();) {
+  size_t runs = 0;
+  for (size_t i = 0; i < ranks.size(); runs++) {
+    if (runs == kMostRuns) return text + " and " + std::to_string(ranks.size() - i) + " more";
     size_t last = i;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) last++;
     text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);

@@ -8,7 +8,7 @@
 
 namespace plait::run {
 
-// "rank 3", "ranks 0-2, 5"; sorted.
+// "rank 3", "ranks 0-2, 5"; sorted. Very long lists end with "and 7 more".
 std::string ranks_text(const std::vector<int>& ranks);
 
 constexpr size_t kMostLines = 20;

@@ -104,7 +104,8 @@ void take_arrived(const json& d, Record& r) {
     if (ranks.size() != 2 || !take(entry, "operation", a.operation)) continue;
     const json ends = {{"first", ranks[0]}, {"last", ranks[1]}};
     if (!take(ends, "first", a.first) || !take(ends, "last", a.last)) continue;
-    if (a.first >= 0 && a.first <= a.last && a.last < r.size) r.arrived.push_back(a);
+    const int next = r.arrived.empty() ? 0 : r.arrived.back().last + 1;  // a rank comes once
+    if (a.first >= next && a.first <= a.last && a.last < r.size) r.arrived.push_back(a);
   }
 }
 
@@ -121,9 +122,9 @@ void take_operations(const json& d, Record& r) {
 }  // namespace
 
 const Operation* Record::find(uint64_t number) const {
-  const auto it =
-      std::find_if(operations.begin(), operations.end(), [&](auto& o) { return o.number == number; });
-  return it == operations.end() ? nullptr : &*it;
+  const auto it = std::lower_bound(operations.begin(), operations.end(), number,
+                                   [](const Operation& o, uint64_t n) { return o.number < n; });
+  return it == operations.end() || it->number != number ? nullptr : &*it;
 }
 
 std::optional<Record> parse_record(std::string_view text) {

@@ -98,6 +98,19 @@ TEST(Compare, WhoLeftNoRecordIsKnownFromTheOthers) {
           "allreduce 11"}));
 }
 
+// A file may claim what it likes: a million ranks must not keep anybody waiting for hours.
+TEST(Compare, AMillionRanksAreCompared) {
+  Record creating = at(0, 0, 0), running = at(1, 12, 11);
+  creating.created = false;
+  creating.size = running.size = 1 << 20;
+  for (int i = 2; i + 1 < running.size; i += 2) running.arrived.push_back({i, i, uint64_t(i) % 3});
+  for (const auto& records : {std::vector{creating}, std::vector{running}, std::vector{creating, running}}) {
+    const Text lines = compare(records, {});
+    EXPECT_LE(lines.size(), kMostLines);
+    for (const std::string& line : lines) EXPECT_LT(line.size(), 2000u);
+  }
+}
+
 TEST(Compare, WhoDidNotComeToCreate) {
   Record creating = at(0, 0, 0);
   creating.created = false;
