@@ -150,7 +150,7 @@ TEST_P(MachineOnFake, FillsWindowsOverAndOver) {
   const uint64_t seed = uint64_t(GetParam());
   World setup{.ranks = 2, .fabric = moods(2 * seed + 1)};
   run_ranks(setup, [&](int rank, Rank& r) -> Status {
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 8; k++) {
       const char* name = k % 3 == 2 ? "direct" : "all_to_all";
       const Job j{find_algorithm(Collective::allreduce, name), 2, 0, k % 4 == 3 ? 500u : 65536u, true};
       PLAIT_TRY(run_job(j, rank, r, kSegmentBytes));
