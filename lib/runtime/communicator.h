@@ -130,6 +130,7 @@ class Communicator {
   Blame judge(int32_t rank, int32_t* blamed) noexcept;
   void show_boards() noexcept;
   Status mismatch(uint64_t number) const;
+  bool knows_two_calls(uint64_t number) const noexcept;
   std::string phase() const;
   std::string whom() const;
   std::string absentees(uint64_t number) const;

@@ -96,6 +96,10 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
   Code code = Code::internal;
   if (notice.code < 0 && notice.code >= int32_t(Code::internal)) code = Code(notice.code);
   const int32_t culprit = known ? notice.culprit : -1;
+  if (code == Code::mismatch) {
+    Status status = knows_two_calls(notice.number) ? mismatch(notice.number) : Status(code, notice.text + from);
+    return fail_at(std::move(status), culprit, notice.number);
+  }
   // A board tells the same with what this rank itself was doing.
   if (notice.origin >= 0 && notice.origin < config_.size && peer(notice.origin) && peer(notice.origin)->ready()) {
     poll_domains(true);
@@ -103,7 +107,6 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
     if (is_broken_.load(std::memory_order_relaxed)) return;
   }
   if (code == Code::peer && known) return fail({code, name_of(culprit) + " died or left" + from + " " + phase()}, culprit);
-  if (code == Code::mismatch) return fail_at({code, notice.text + from}, culprit, notice.number);
   if (code == Code::aborted)
     return fail({code, "rank " + std::to_string(notice.origin) + " aborted the communicator " + phase()}, culprit);
   fail({code, notice.text + from}, culprit);
@@ -163,6 +166,8 @@ void Communicator::check_board(int32_t r) noexcept {
     const std::string heard = " (heard from " + who + ") " + phase();
     if (code == Code::mismatch) {
       const uint64_t number = board.number.load(std::memory_order_relaxed);
+      // Who knows both calls tells all in a moment: its words are better than those of one who knows one.
+      if (!knows_two_calls(number) && ++strange_looks_ <= kMostStrangeLooks) return;
       return fail_at(mismatch(number), culprit, number);
     }
     if (code == Code::peer) {
@@ -193,9 +198,9 @@ void Communicator::check_calls() noexcept {
   }
   int32_t other = -1;
   if (head_->state == plait_request::State::running && machine_->sees_other_call(&other)) {
-    // What it called comes with its board, which it shows when it has waited as long as this rank.
+    // What it called comes with its board: after its first messages, or when it has waited as long as this rank.
     const bool told = peer(other)->board().latest() >= head_->number;
-    if (peer(other)->mapped() || told || ++strange_looks_ > kMostStrangeLooks) fail(mismatch(head_->number), other);
+    if (told || ++strange_looks_ > kMostStrangeLooks) fail(mismatch(head_->number), other);
   }
 }
 
@@ -222,6 +227,20 @@ Status Communicator::mismatch(uint64_t number) const {
   for (const auto& [call, ranks] : calls) text += " rank " + ranks + " called " + describe(call) + ";";
   if (!absent.empty()) text += " rank " + absent + " not yet;";
   return {Code::mismatch, text + " all ranks must make the same calls in the same order"};
+}
+
+// Do two of the boards that this rank sees, its own among them, differ about this operation?
+bool Communicator::knows_two_calls(uint64_t number) const noexcept {
+  CallId first;
+  bool found = board_->read(number, &first);
+  for (int32_t r : known_) {
+    CallId call;
+    if (!peer(r)->ready() || !peer(r)->board().read(number, &call)) continue;
+    if (found && call != first) return true;
+    first = call;
+    found = true;
+  }
+  return false;
 }
 
 int32_t Communicator::awaited() const noexcept {
