@@ -1,7 +1,8 @@
 # What scripts/demo and scripts/test share: packages, configuring, building. Sourced by bash, from the root of the tree.
 
 build_packages=(meson ninja-build gcc g++ pkg-config libhwy-dev libspdlog-dev libssl-dev libcli11-dev nlohmann-json3-dev)
-test_packages=(libgtest-dev cmake iproute2 nftables openmpi-bin mpich slurm-wlm munge)
+test_packages=(libgtest-dev cmake iproute2 nftables openmpi-bin mpich slurm-wlm munge tcpdump)
+fuzz_packages=(clang libclang-rt-14-dev)
 
 say() { printf '== %s\n' "$*"; }
 die() {

@@ -1,9 +1,11 @@
 """Sums up what `meson test` left in build folders: counts single GoogleTest cases, names what was skipped and why,
 repeats which failed, and ends with one line: N passed, N failed, N skipped. Exit status 1 when anything failed.
 
-Usage: python3 scripts/summary.py BUILD_FOLDER...
+Usage: python3 scripts/summary.py [--skipped "NAME: REASON"]... BUILD_FOLDER...
+--skipped: what could not even be built here, and so is in no log.
 """
 
+import argparse
 import json
 import pathlib
 import re
@@ -66,8 +68,17 @@ def load(folder):
             yield json.loads(line)
 
 
-def main(folders):
+def arguments():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--skipped", action="append", default=[])
+    parser.add_argument("folders", nargs="*")
+    return parser.parse_args()
+
+
+def main(folders, skipped):
     counts, notes = dict.fromkeys(STATE.values(), 0), {"failed": [], "skipped": []}
+    counts["skipped"] = len(skipped)
+    notes["skipped"] = [f"  {one}" for one in skipped]
     for folder in folders:
         ran = 0
         for test in load(folder):
@@ -84,4 +95,5 @@ def main(folders):
     return 1 if counts["failed"] or not counts["passed"] else 0
 
 
-sys.exit(main(sys.argv[1:]))
+given = arguments()
+sys.exit(main(given.folders, given.skipped))

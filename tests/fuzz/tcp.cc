@@ -1,0 +1,104 @@
+// What the TCP transport reads: frame headers off a connection, hellos of whoever connects, tickets, keys and identities
+// that came out of band.
+#include "fuzz.h"
+#include "transport/tcp/frame.h"
+#include "transport/tcp/wire.h"
+
+namespace plait::fuzz {
+namespace {
+
+using namespace transport::tcp;
+
+// Random bytes hardly ever have the sum that they should: so the last field is made right now and then.
+template <class T>
+Bytes with_sum(ByteView bytes) {
+  T value;
+  if (!take(bytes, value) || !bytes.empty()) return {};
+  value.sum = sum_of(value);
+  return Bytes(bytes_of(value).begin(), bytes_of(value).end());
+}
+
+void try_header(ByteView bytes) {
+  const auto h = parse_header(bytes);
+  if (!h) return;
+  require(equal(bytes_of(*h), bytes.first(sizeof *h)), "a header is what was read");
+  require(h->length <= kPiece, "no header announces more than a piece");
+  const auto kind = FrameKind(h->kind);
+  const uint64_t moved = kind == FrameKind::get ? h->value : h->length;
+  require(h->offset + moved >= h->offset, "no transfer ends beyond all memory");
+  if (kind != FrameKind::put && kind != FrameKind::data) require(h->length == 0, "nothing follows other frames");
+  if (kind == FrameKind::get) require(h->value <= kMaxTransfer, "nobody asks for more than a transfer");
+  if (kind == FrameKind::error)
+    require(std::string_view(describe(Refusal(h->value))) != "an unknown refusal", "an error says why");
+  if (kind == FrameKind::ack) require(h->value >> kLaneShift <= 1, "there are two lanes of frames");
+}
+
+void try_ticket(ByteView bytes) {
+  const auto ticket = parse_ticket(bytes);
+  if (!ticket.ok()) return;
+  require(equal(bytes_of(*ticket), bytes), "a ticket is what was read");
+  require(ticket->counters <= kCounters, "no endpoint has so many counters");
+  require(ticket->address_count >= 1 && ticket->address_count <= kAddresses, "a ticket has 1 to 4 addresses");
+  for (size_t i = 0; i < ticket->address_count; i++) {
+    const Address& a = ticket->addresses[i];
+    const auto again = parse_ip(to_string(a.with_port(0)));
+    require(again.ok() && again->with_port(a.port) == a, "an address has one form only");
+    const SocketAddress s = to_socket(a);
+    require(s.length > 0 && a.port != 0, "an address can be dialed");
+  }
+}
+
+void try_key(ByteView bytes) {
+  const auto key = parse_key(bytes);
+  if (!key.ok()) return;
+  require(equal(bytes_of(*key), bytes), "a key is what was read");
+  require(key->bytes > 0 && key->access <= 3, "a key is of some memory, for something");
+}
+
+void try_identity(ByteView bytes) {
+  const auto identity = parse_identity(bytes);
+  if (identity) require(equal(bytes_of(*identity), bytes), "an identity is what was read");
+}
+
+void try_hello(ByteView bytes) {
+  const auto hello = parse_hello(bytes);
+  if (!hello) return;
+  require(equal(bytes_of(*hello), bytes), "a hello is what was read");
+  require(hello->lane < kLanes, "there are three lanes");
+  const std::string sender = sender_of(*hello);
+  require(sender.size() < 100 && is_printable(sender), "its sender's name can be shown");
+}
+
+}  // namespace
+}  // namespace plait::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace plait::fuzz;
+  Input input(data, size);
+  const uint8_t which = input.number();
+  const plait::ByteView bytes = input.rest();
+  switch (which % 7) {
+    case 0:
+      try_header(bytes);
+      break;
+    case 1:
+      try_ticket(bytes);
+      break;
+    case 2:
+      try_ticket(with_sum<Ticket>(bytes));
+      break;
+    case 3:
+      try_key(bytes);
+      break;
+    case 4:
+      try_key(with_sum<Key>(bytes));
+      break;
+    case 5:
+      try_identity(bytes);
+      break;
+    case 6:
+      try_hello(bytes);
+      break;
+  }
+  return 0;
+}
