@@ -192,8 +192,10 @@ bool Door::all_flushed() const noexcept {
 // Once for each address, and not for ever new ones: a log is no place for a flood.
 void Door::stranger(const std::string& who, const Status& why) {
   if (why.code() != Code::peer) last_refused_ = who + ": " + std::string(why.text());
-  if (logged_.size() >= kMostLogged || !logged_.insert(who).second) return;
-  const auto level = why.code() == Code::peer ? log::Level::info : log::Level::warn;
+  // Who only hangs up is worth less than a warning, and must not use up the one that its address gets.
+  const bool hung_up = why.code() == Code::peer;
+  if (logged_.size() >= kMostLogged || !logged_.insert(hung_up ? who + " hung up" : who).second) return;
+  const auto level = hung_up ? log::Level::info : log::Level::warn;
   log::logger().log(level, "bootstrap of job \"{}\": rank {} refused {}: {}{}", self_.job, self_.rank, who,
                     why.text(), logged_.size() == kMostLogged ? " (further addresses are not logged)" : "");
 }
