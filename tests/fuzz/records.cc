@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto record = plait::run::parse_record(text);
     if (!record) continue;
     check(*record);
-    records.push_back(*record);
+    // A million ranks are a unit test's: here they would only make inputs slow.
+    if (record->size <= 1 << 16) records.push_back(*record);
   }
   const auto lines = plait::run::compare(records, {"it was killed by SIGKILL"});
   require(lines.size() <= plait::run::kMostLines, "there are at most 20 lines");

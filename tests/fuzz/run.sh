@@ -5,16 +5,16 @@
 # What it learns is kept beside the fuzzer, in FUZZER.corpus/, for the next run; an input that breaks it in
 # FUZZER.findings/.
 set -euo pipefail
-fuzzer=$1 corpus=$2
+fuzzer=$(realpath "$1") corpus=$2
 seconds=${PLAIT_FUZZ_SECONDS:-60}
 seed=${PLAIT_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
 mkdir -p "$fuzzer.corpus" "$fuzzer.findings"
 printf '%s: seed %s, %s s\n' "${fuzzer##*/}" "$seed" "$seconds"
 
 # An input is one frame, one line, one file: none need be long, no parser may take a second or 64 MiB for one.
-options=(-max_total_time="$seconds" -seed="$seed" -max_len=4096 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=64
+options=(-max_total_time="$seconds" -seed="$seed" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=64
   -artifact_prefix="$fuzzer.findings/" -print_final_stats=1 -verbosity=1)
-# Sums wrap on purpose nowhere in a parser: what the sanitizers say ends it.
+# What the sanitizers say ends it.
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -269,16 +269,16 @@ std::vector<Comparison::Seen> Comparison::last_seen() const {
 void Comparison::say_missing() {
   if (missing_.empty()) return;
   const auto seen = last_seen();
-  std::map<std::pair<std::string, Seen>, Ranks> same;
+  std::map<std::pair<std::string_view, Seen>, Ranks> same;
   for (int rank : missing_) {
     const bool told = size_t(rank) < fates_.size() && !fates_[size_t(rank)].empty();
-    same[{told ? fates_[size_t(rank)] : "it did not answer", seen[size_t(rank)]}].push_back(rank);
+    same[{told ? std::string_view(fates_[size_t(rank)]) : "it did not answer", seen[size_t(rank)]}].push_back(rank);
   }
   Ranks others;
   for (const auto& place : places_) others.insert(others.end(), place.second.begin(), place.second.end());
   for (const auto& [what, ranks] : same) {
     if (lines_.size() > kMostLines) return;
-    std::string text = ranks_text(ranks) + " left no record: " + what.first;
+    std::string text = ranks_text(ranks) + " left no record: " + std::string(what.first);
     if (what.second == 0) text += "; it was not seen to start an operation";
     if (what.second > 0) text += "; it was last seen to start " + name_of(others, *what.second, false);
     lines_.push_back(text);
