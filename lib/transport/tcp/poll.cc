@@ -154,7 +154,8 @@ void TcpDomain::meet(uint64_t number) noexcept {
   if (endpoint != by_nonce_.end() && endpoint->second->greeted(guest->socket, hello)) return;
   say_hello(guest->socket.get(), HelloKind::refusal, Lane(hello.lane), hello.to, hello.from, Token{}, host_);
   if (endpoint == by_nonce_.end() || endpoint->second->over()) {
-    log::info("{}: {} asked for an endpoint that is closed", options_.label, sender_of(hello));
+    log::info("{}: {} ({}) asked for an endpoint that is closed, or never was here", options_.label,
+              sender_of(hello), to_string(guest->from));
   } else {
     door_.turned_away(guest->from,
                       "it does not know the token of the endpoint it asked for, or that is connected");
