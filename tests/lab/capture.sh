@@ -74,8 +74,9 @@ expect_warning 0 "its proof is wrong"
 
 # The data ports are open while the job runs. It waits for a rank that is stopped, so that it cannot end before.
 absent=()
+rank_env+=(PLAIT_LOG=info) # a hello for an endpoint that is not there may be a late peer's: no reason for a warning
 before=$(received a)
-start_job -b 64K -e 64K -n 2000
+start_job -b 64K -e 64K -n 1000
 until (($(received a) - before > 1 << 20)); do
   kill -0 "${rank_pid[3]}" 2>/dev/null || fail "the job ended before anything was done to it"
   sleep 0.01
@@ -84,7 +85,10 @@ signal_rank 3 STOP
 stranger data "$lab_folder/capture.a" "$root" "${ports[@]}" || fail "what was said on a data connection can be said again"
 signal_rank 3 CONT
 expect_sums
-for r in 0 1; do grep -qF "$(address_of c)" "$lab_folder/err.$r" || fail "rank $r did not warn of $(address_of c)"; done
+unset 'rank_env[-1]'
+for r in 0 1; do
+  grep -Eq "tcp.*$(address_of c).* asked for an endpoint" "$lab_folder/err.$r" || fail "rank $r did not tell of $(address_of c)"
+done
 
 absent=(3)
 start_job -b 8 -e 64K -f 8 -n 3
