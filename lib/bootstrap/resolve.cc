@@ -70,7 +70,8 @@ Result<HostPort> parse_host_port(std::string_view text) {
   }
   if (parsed.host.empty() || parsed.host.size() > kMostName)
     return wrong(text, "the host is missing or too long");
-  if (std::any_of(parsed.host.begin(), parsed.host.end(), [](unsigned char c) { return c <= ' ' || c == ',' || c == 127; }))
+  if (std::any_of(parsed.host.begin(), parsed.host.end(),
+                  [](unsigned char c) { return c <= ' ' || c == ',' || c == 127; }))
     return wrong(text, "one host is meant, and its name has no spaces and no commas");
   if (!rest.starts_with(':')) return wrong(text, "the port is missing");
   const char* end = rest.data() + rest.size();

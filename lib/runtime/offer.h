@@ -1,6 +1,6 @@
-// What two ranks that connect say to each other, over an authenticated connection, before they have a mailbox: each
-// offers, and answers the other's offer. Functions of the bytes alone: whether an offer fits this rank is for the peer
-// to judge (peer.cc).
+// What two ranks that connect say to each other, over an authenticated connection, before they have a
+// mailbox: each offers, and answers the other's offer. Functions of the bytes alone: whether an offer fits
+// this rank is for the peer to judge (peer.cc).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace plait::runtime {
 struct Offer {
   uint32_t way = 0;             // a Way, not checked
   ByteView ticket, key, probe;  // of the endpoint, of the region, of the probe; decoded: into the message
-  uint64_t mail = 0;            // where the sender keeps a LinkMemory for the receiver, in the region of the key
-  uint64_t board = 0;           // mapped: the sender's board there; else where the receiver's copy of its own goes
+  uint64_t mail = 0;   // where the sender keeps a LinkMemory for the receiver, in the region of the key
+  uint64_t board = 0;  // mapped: the sender's board there; else where the receiver's copy of its own goes
 };
 Bytes encode(const Offer& offer);
 // False when it is no offer of this version.

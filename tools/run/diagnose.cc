@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kLongMs = 1000;  // a wait that is worth a word
 constexpr size_t kMostGroups = 4;  // of ranks at different operations, in one line
 constexpr size_t kMostWaits = 3;
-constexpr size_t kMostRuns = 32;   // of ranks, in a list of them
+constexpr size_t kMostRuns = 32;  // of ranks, in a list of them
 
 using Ranks = std::vector<int>;
 
@@ -38,8 +38,8 @@ const char* verb(const Ranks& ranks, const char* one, const char* many) {
   return ranks.size() == 1 ? one : many;
 }
 
-// One communicator. Its records come from files, which may claim a million ranks: what is done for each rank must not
-// look through all ranks or all records.
+// One communicator. Its records come from files, which may claim a million ranks: what is done for each rank
+// must not look through all ranks or all records.
 class Comparison {
  public:
   Comparison(const std::vector<const Record*>& records, const std::vector<std::string>& fates)
@@ -145,7 +145,8 @@ int64_t Comparison::longest_wait(const Ranks& ranks) const {
 void Comparison::say_creating() {
   if (creating_.empty()) return;
   Ranks absent;  // they have not even left a note
-  std::copy_if(missing_.begin(), missing_.end(), std::back_inserter(absent), [&](int r) { return !noted_[size_t(r)]; });
+  std::copy_if(missing_.begin(), missing_.end(), std::back_inserter(absent),
+               [&](int r) { return !noted_[size_t(r)]; });
   const std::string who = ranks_text(creating_);
   if (absent.empty()) {
     lines_.push_back(who + verb(creating_, " is", " are") + " in plait_comm_create");
@@ -272,7 +273,8 @@ void Comparison::say_missing() {
   std::map<std::pair<std::string_view, Seen>, Ranks> same;
   for (int rank : missing_) {
     const bool told = size_t(rank) < fates_.size() && !fates_[size_t(rank)].empty();
-    same[{told ? std::string_view(fates_[size_t(rank)]) : "it did not answer", seen[size_t(rank)]}].push_back(rank);
+    same[{told ? std::string_view(fates_[size_t(rank)]) : "it did not answer", seen[size_t(rank)]}].push_back(
+        rank);
   }
   Ranks others;
   for (const auto& place : places_) others.insert(others.end(), place.second.begin(), place.second.end());
