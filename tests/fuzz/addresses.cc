@@ -1,4 +1,5 @@
-// Text that says where something is: addresses, HOST:PORT lists, Slurm's host lists, PLAIT_IFACE and PLAIT_PORTS.
+// Text that says where something is: addresses, HOST:PORT lists, Slurm's host lists, PLAIT_IFACE and
+// PLAIT_PORTS.
 #include "base/address.h"
 
 #include "bootstrap/hostlist.h"
@@ -20,7 +21,8 @@ void try_ip(const std::string& text) {
   require(again.ok() && *again == *ip, "an address that is written is read alike");
   const SocketAddress s = to_socket(*ip);
   const Address back = from_socket(s.get(), s.length);
-  require(back.valid() && (back.family == 4 || ip->bytes == back.bytes), "an address passes through the kernel's form");
+  require(back.valid() && (back.family == 4 || ip->bytes == back.bytes),
+          "an address passes through the kernel's form");
 }
 
 std::string join(const std::vector<HostPort>& places) {
@@ -54,7 +56,8 @@ void try_hosts(Input& input) {
     require(host.size() <= text.size() + 9, "names are about as long as what they come from");
   }
   const auto first = expand_hosts(text, 1);
-  require(first.ok() && first->size() == 1 && first->front() == hosts->front(), "the first is the first of all");
+  require(first.ok() && first->size() == 1 && first->front() == hosts->front(),
+          "the first is the first of all");
 }
 
 const std::vector<Interface>& some_interfaces() {

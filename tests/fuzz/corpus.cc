@@ -1,5 +1,5 @@
-// The main program of a fuzz target where there is no libFuzzer: runs it over the files of the folders given, so that
-// what was found once is tested by every build.
+// The main program of a fuzz target where there is no libFuzzer: runs it over the files of the folders given,
+// so that what was found once is tested by every build.
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,5 +1,5 @@
-// The frames of the bootstrap, off a connection that gives them in pieces of any size: those of a stranger, who has no
-// key, and honest ones that somebody on the path changed.
+// The frames of the bootstrap, off a connection that gives them in pieces of any size: those of a stranger,
+// who has no key, and honest ones that somebody on the path changed.
 #include "bootstrap/frame.h"
 
 #include "fuzz.h"
@@ -66,7 +66,8 @@ void changed(Input& input) {
   Opener opener(key_of(1));
   opener.limit(1000);
   const std::vector<Bytes> got = open_all(opener, wire, cuts);
-  require(got.size() == (changes ? untouched : sent.size()), "all comes that lies before a change, and no more");
+  require(got.size() == (changes ? untouched : sent.size()),
+          "all comes that lies before a change, and no more");
   require(std::equal(got.begin(), got.end(), sent.begin()), "what comes is what was sent");
   require(changes || (opener.ok() && opener.held() == 0), "without a change nothing is left");
 }

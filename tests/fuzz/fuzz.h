@@ -1,6 +1,6 @@
-// What the fuzz targets share. A target is one file that defines LLVMFuzzerTestOneInput: it hands bytes from outside to
-// parsers, and requires what must hold of whatever comes out. libFuzzer calls it with inputs that it makes up
-// (scripts/fuzz), corpus.cc with those that are kept in corpus/.
+// What the fuzz targets share. A target is one file that defines LLVMFuzzerTestOneInput: it hands bytes from
+// outside to parsers, and requires what must hold of whatever comes out. libFuzzer calls it with inputs that
+// it makes up (scripts/fuzz), corpus.cc with those that are kept in corpus/.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The handshake of the bootstrap: a stranger against either role, and an honest one that somebody on the path changes.
+// The handshake of the bootstrap: a stranger against either role, and an honest one that somebody on the path
+// changes.
 #include "bootstrap/handshake.h"
 
 #include "fuzz.h"
@@ -11,11 +12,13 @@ using State = Handshake::State;
 
 const Trusted& trusted() {
   static constexpr std::string_view kSecret = "a secret of the fuzzer";
-  static const Trusted known{Trust::secret, std::make_shared<const Secret>(std::as_bytes(std::span(kSecret)))};
+  static const Trusted known{Trust::secret,
+                             std::make_shared<const Secret>(std::as_bytes(std::span(kSecret)))};
   return known;
 }
 
-// Fixed, so that an input always does the same. No nonce is used twice: what one role says is of no use to another.
+// Fixed, so that an input always does the same. No nonce is used twice: what one role says is of no use to
+// another.
 Nonce nonce_of(uint8_t value) {
   Nonce nonce;
   nonce.fill(std::byte(value));
@@ -43,7 +46,8 @@ Bytes feed(Handshake& to, ByteView bytes, uint8_t cut) {
 void stranger(Input& input) {
   const bool dials = input.number() % 2 == 0;
   const uint8_t cut = input.number();
-  Handshake us = dials ? Handshake::dialer(trusted(), {}, nonce_of(1)) : Handshake::listener(trusted(), nonce_of(2));
+  Handshake us =
+      dials ? Handshake::dialer(trusted(), {}, nonce_of(1)) : Handshake::listener(trusted(), nonce_of(2));
   feed(us, input.rest(), cut);
   require(us.state() != State::done, "who does not know the secret does not get in");
 }
@@ -74,11 +78,13 @@ void changed(Input& input) {
   const bool verdict_changed = change(verdict, input);
   feed(dialer, verdict, cut);
   const bool listener_fooled = greeting_changed || proposal_changed;
-  require((listener.state() == State::done) == !listener_fooled, "a listener lets in exactly who says all as it is");
+  require((listener.state() == State::done) == !listener_fooled,
+          "a listener lets in exactly who says all as it is");
   require((dialer.state() == State::done) == !(listener_fooled || verdict_changed),
           "a dialer stays with exactly who says all as it is");
   if (listener.state() == State::done)
-    require(listener.claim().epoch == claim.epoch && listener.claim().dialer == claim.dialer, "a claim arrives");
+    require(listener.claim().epoch == claim.epoch && listener.claim().dialer == claim.dialer,
+            "a claim arrives");
   if (dialer.state() != State::done) return;
   require(dialer.keys().send.bytes == listener.keys().receive.bytes &&
               dialer.keys().receive.bytes == listener.keys().send.bytes,

@@ -1,5 +1,5 @@
-// The environment: what launchers say of the job, and plait's own variables. An input is lines NAME=VALUE, where NAME may
-// be a number: of a variable that plait knows.
+// The environment: what launchers say of the job, and plait's own variables. An input is lines NAME=VALUE,
+// where NAME may be a number: of a variable that plait knows.
 #include "bootstrap/launcher.h"
 
 #include <array>
@@ -23,8 +23,8 @@ constexpr std::array kOwn = {"PLAIT_ROOT",    "PLAIT_JOB",      "PLAIT_IFACE",  
 std::vector<std::string> known_names() {
   std::vector<std::string> names(kOwn.begin(), kOwn.end());
   for (const Launcher& l : launchers()) {
-    for (const char* list : {l.marker, l.rank, l.size, l.local_rank, l.local_size, l.nodes, l.root_host, l.node_list,
-                             l.job}) {
+    for (const char* list :
+         {l.marker, l.rank, l.size, l.local_rank, l.local_size, l.nodes, l.root_host, l.node_list, l.job}) {
       std::string name;
       for (const char* c = list == nullptr ? "" : list;; c++) {
         if (*c != 0 && *c != '|' && *c != '+') {
@@ -61,13 +61,15 @@ void try_launcher(const Variables& variables) {
     return found == variables.end() ? nullptr : found->second.c_str();
   });
   if (!launch.ok()) {
-    require(launch.status().code() == Code::invalid && launch.status().text().size() < 2000, "a refusal is a sentence");
+    require(launch.status().code() == Code::invalid && launch.status().text().size() < 2000,
+            "a refusal is a sentence");
     return;
   }
   require(launch->size >= 1 && launch->size <= 1 << 20, "a job has 1 to 2^20 ranks");
   require(launch->rank >= 0 && launch->rank < launch->size, "a rank is one of the job's");
   require(launch->local_size <= launch->size, "no host has more ranks than the job");
-  require(launch->local_size < 0 || launch->local_rank < launch->local_size, "a local rank is one of its host's");
+  require(launch->local_size < 0 || launch->local_rank < launch->local_size,
+          "a local rank is one of its host's");
   require(launch->root.empty() == launch->root_source.empty(), "an address comes from somewhere");
   if (!launch->root.empty()) {
     require(parse_host_ports(launch->root).ok(), "an address can be looked up");
@@ -81,8 +83,10 @@ void try_config(const Variables& variables) {
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   const auto config = runtime::resolve(nullptr);
   if (!config.ok()) return;
-  require(config->size >= 1 && config->rank >= 0 && config->rank < config->size, "a rank is one of the job's");
-  require(config->timeout_ms >= 1000 && config->bootstrap_timeout_ms >= 1000, "a deadline is a second or more");
+  require(config->size >= 1 && config->rank >= 0 && config->rank < config->size,
+          "a rank is one of the job's");
+  require(config->timeout_ms >= 1000 && config->bootstrap_timeout_ms >= 1000,
+          "a deadline is a second or more");
   require((config->port_min == 0) == (config->port_max == 0) && config->port_min <= config->port_max,
           "ports are a range, or none");
   require(config->size == 1 || (!config->job.empty() && config->job.size() <= 80), "a job has a name");

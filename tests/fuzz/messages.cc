@@ -1,5 +1,5 @@
-// What ranks of a bootstrap say to each other once they proved who they are, and what comes back from a framework's
-// allgather.
+// What ranks of a bootstrap say to each other once they proved who they are, and what comes back from a
+// framework's allgather.
 #include "bootstrap/messages.h"
 
 #include "bootstrap/setup.h"
@@ -26,7 +26,8 @@ void check_round_trip(const T& decoded, size_t size) {
   T again;
   require(written.size() == size, "a message has one form only");
   ByteView view = written;
-  if constexpr (!std::is_same_v<T, Contact>) require(take_kind(view).has_value(), "a message begins with its kind");
+  if constexpr (!std::is_same_v<T, Contact>)
+    require(take_kind(view).has_value(), "a message begins with its kind");
   require(decode(view, again) && encode(again) == written, "a message that is written is read alike");
 }
 
@@ -104,7 +105,8 @@ void try_cards(Input& input) {
   SecretPtr secret;
   const auto contacts = exchange_cards(m, mine, secret);
   if (!contacts.ok()) return;
-  require(contacts->size() == 3 && secret && secret->bytes().size() == Secret::kRandom, "all ranks, and a secret");
+  require(contacts->size() == 3 && secret && secret->bytes().size() == Secret::kRandom,
+          "all ranks, and a secret");
   for (const Contact& contact : *contacts) check_contact(contact);
 }
 

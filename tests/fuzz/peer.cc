@@ -29,7 +29,8 @@ void try_key(ByteView bytes) {
 }
 
 bool inside(ByteView part, ByteView whole) {
-  return part.empty() || (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
 void try_offer(ByteView bytes) {

@@ -1,5 +1,5 @@
-// What the TCP transport reads: frame headers off a connection, hellos of whoever connects, tickets, keys and identities
-// that came out of band.
+// What the TCP transport reads: frame headers off a connection, hellos of whoever connects, tickets, keys and
+// identities that came out of band.
 #include "fuzz.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/wire.h"
@@ -26,7 +26,8 @@ void try_header(ByteView bytes) {
   const auto kind = FrameKind(h->kind);
   const uint64_t moved = kind == FrameKind::get ? h->value : h->length;
   require(h->offset + moved >= h->offset, "no transfer ends beyond all memory");
-  if (kind != FrameKind::put && kind != FrameKind::data) require(h->length == 0, "nothing follows other frames");
+  if (kind != FrameKind::put && kind != FrameKind::data)
+    require(h->length == 0, "nothing follows other frames");
   if (kind == FrameKind::get) require(h->value <= kMaxTransfer, "nobody asks for more than a transfer");
   if (kind == FrameKind::error)
     require(std::string_view(describe(Refusal(h->value))) != "an unknown refusal", "an error says why");
