@@ -56,5 +56,5 @@ rank_env=(PLAIT_IFACE=eth0) && works_on eth0
 rank_env=(PLAIT_IFACE=eth1) && works_on eth1
 rank_env=("PLAIT_IFACE=nosuch0,eth1") && works_on eth1 # the first that exists
 refuses nosuch0 nosuch0
-refuses wrong0 wrong0 'ranks 2, 3'
-refuses docker0 docker0 'ranks 2, 3'
+refuses wrong0 wrong0 '2, 3 did not come|wrong0'
+refuses docker0 docker0 '2, 3 did not come|docker0'
