@@ -126,7 +126,7 @@ class Runner {
       case What::link_dies:
         return wire(Fault::kill, transfers);
       case What::transfer_fails:
-        return wire(Fault::fail, transfers);
+        return wire(Fault::fail_on, transfers);
       case What::late:
         return wire(Fault::delay, transfers);
       case What::acknowledgement_lost:

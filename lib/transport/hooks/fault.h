@@ -15,11 +15,13 @@ enum class Fault : uint8_t {
   drop,      // never sent: `reusable` says ok, `delivered` says nothing until the endpoint closes or fails
   delay,     // sent after some polls; later transfers on its counter wait behind it
   corrupt,   // one bit of the bytes that land is wrong (put: at the target, get: here)
-  fail,      // not sent, nor any later one on its counter, and their Dones say Code::peer; `never` fails the endpoint
+  fail,      // not sent, and its Done says Code::peer; `never` fails the endpoint
   lose_ack,  // sent, and its Done says Code::peer though it may have landed
   kill,      // the link dies before it: the endpoint fails with its cookie, the inner one closes
+  fail_on,   // it and every later one on its counter fail: as in real transports, where a later signal would say that
+             // this one had landed
 };
-constexpr size_t kFaults = 7;
+constexpr size_t kFaults = 8;
 
 struct FaultRule {
   Fault fault = Fault::drop;

@@ -44,14 +44,13 @@ bool FaultEndpoint::take(const Transfer& t) noexcept {
   if (held_.size() + link_->owed >= domain_->capabilities().depth) return false;
   if (!verdict_) verdict_ = domain_->judge(id_);
   Verdict verdict = *verdict_;
-  // A later signal on the counter would say that this one had landed.
+  if (verdict.fault == Fault::fail_on) failed_ |= uint64_t(1) << t.signal.counter % 64;
   if ((failed_ >> t.signal.counter % 64 & 1) != 0) verdict = {Fault::fail, 0};
   bool took = true;
   if (verdict.fault == Fault::kill || (verdict.fault == Fault::fail && t.when == When::never)) {
     kill("the fault plan killed the link");
     took = false;
   } else if (verdict.fault == Fault::fail) {
-    failed_ |= uint64_t(1) << t.signal.counter % 64;
     domain_->give(t.cookie, Code::peer, link_);
   } else if (verdict.fault == Fault::drop) {
     if (t.when == When::reusable) domain_->give(t.cookie, Code::ok, link_);

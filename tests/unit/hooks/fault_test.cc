@@ -58,6 +58,17 @@ TEST_P(FaultTest, FailGivesAnErrorAndSendsNothing) {
   EXPECT_EQ(p.a.end->state(), State::ready);
 }
 
+TEST_P(FaultTest, FailOnLetsNoLaterSignalThrough) {
+  FaultPair p(options(), nth(Fault::fail_on, 2));
+  for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(p.post(p.put(64, {0, 1}, When::delivered, i)));
+  ASSERT_TRUE(p.pump([&] { return p.a.dones.size() == 3; }));
+  EXPECT_EQ(p.a.done(1), Code::ok);
+  EXPECT_EQ(p.a.done(2), Code::peer);
+  EXPECT_EQ(p.a.done(3), Code::peer);
+  p.idle();
+  EXPECT_EQ(p.b.end->counter(0), 1u);
+}
+
 TEST_P(FaultTest, FailingANeverFailsTheEndpoint) {
   FaultPair p(options(), nth(Fault::fail, 1));
   Transfer t = p.put(64, {0, 1}, When::never, 1);
