@@ -144,6 +144,14 @@ TEST_P(MachineOnFake, MixesMemoryThatPeersMapWithMemoryTheyDoNot) {
   run_sequence(setup, seed * 1000, 40);
 }
 
+// Ranks of one host, some of which have peers on another: these run no round where the others run one.
+TEST_P(MachineOnFake, MixesRanksThatRunARoundWithRanksThatDoNot) {
+  const uint64_t seed = uint64_t(GetParam());
+  World setup{.ranks = 4, .fabric = moods(2 * seed)};
+  setup.network = [&](int rank) { return (seed >> (rank % 3) & 1) != 0; };
+  run_sequence(setup, seed * 2000, 60);
+}
+
 // Messages of 256 KiB fill windows over and over, with credit that messages carry and credit by itself in turn; the
 // program that sends all before it receives needs it for whole messages.
 TEST_P(MachineOnFake, FillsWindowsOverAndOver) {

@@ -22,6 +22,8 @@ struct World {
   int ranks = 2;
   transport::fake::FakeOptions fabric;
   std::function<Shared(int rank)> shared = [](int) { return Shared::input_and_output; };
+  // Has this rank more peers, in the same call, that map no memory? Those of an unmapped fabric all have.
+  std::function<bool(int rank)> network = [](int) { return false; };
 };
 
 // Zeroed memory, aligned as lines must be.

@@ -141,6 +141,7 @@ class Machine {
   void start_round() noexcept;
   bool step_round() noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
+  bool land_mapped(const Action& a, int32_t peer, Arrival& arrival, size_t bytes) noexcept;
   void begin_segment(uint32_t w, uint32_t segment) noexcept;
   void complete(uint32_t w, uint32_t action) noexcept;
   Turn run(uint32_t w, uint32_t action) noexcept;

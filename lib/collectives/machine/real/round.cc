@@ -14,7 +14,7 @@ void Machine::start_round() noexcept {
     const Action& a = s.actions[i];
     if (a.kind == Kind::send) continue;
     runs_[i] = Run{};
-    for (uint32_t k = 0; k < a.sources; k++) arrivals_[a.first_source + k].lines = 0;
+    for (uint32_t k = 0; k < a.sources; k++) arrivals_[a.first_source + k] = {};
   }
   round_at_ = 0;
   active_[0] = {0, s.round[0]};
@@ -52,7 +52,8 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
     Arrival& arrival = arrivals[r.landed];
     if (source.peer == kLocal) {
       arrival = {bound(source.place.in()).data + offset_of(source.place, a, 0), bytes, Form::whole};
-    } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), arrival, bytes)) {
+    } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), arrival, bytes) &&
+               !land_mapped(a, source.peer, arrival, bytes)) {
       return false;
     }
   }
@@ -60,11 +61,20 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
   for (uint32_t k = 0; k < a.sources; k++) {
     const Source& source = s.sources[a.first_source + k];
     if (source.peer == kLocal) continue;
-    Inbox& in = links_[size_t(source.peer)].mailbox->in(0);
-    in.consume(arrivals[k].lines);
-    in.maybe_credit();
+    links_[size_t(source.peer)].mailbox->in(0).consume(arrivals[k].lines);
+    release(0, source, arrivals[k]);
   }
   return true;
+}
+
+// A sender that runs no round tells where the bytes lie, if it is so many.
+bool Machine::land_mapped(const Action& a, int32_t peer, Arrival& arrival, size_t bytes) noexcept {
+  if (bytes <= kInlineMappedBytes || !land_descriptor(links_[size_t(peer)], 0, a, 0, arrival, 0, bytes)) return false;
+  if (status_.ok() && arrival.form != Form::mapped) {
+    fail(Code::internal, "rank " + std::to_string(peer) + " sent " + std::to_string(bytes) +
+                             " bytes in a form that is for more: please report it");
+  }
+  return status_.ok();
 }
 
 }  // namespace plait::collectives::real
