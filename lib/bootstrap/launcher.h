@@ -19,17 +19,16 @@ using Lookup = std::function<const char*(const char*)>;
 // started this very process (torchrun inside srun, mpirun inside an sbatch job).
 struct Launcher {
   const char* name;
-  const char* marker;  // must be set, too, for the row to count; nullptr: rank and size alone do
+  const char* marker = nullptr;  // must be set, too, for the row to count; nullptr: rank and size alone do
   const char* rank;
   const char* size;
-  const char* local_rank;  // among the ranks of this host
-  const char* local_size;
-  const char* nodes;      // how many hosts
-  const char* root_host;  // a host where rank 0 is, as a name or address
-  const char* node_list;  // a Slurm host list; rank 0 is on the first
-  const char* job;        // pieces of the job's name, "A+B": joined by /
-  bool own_hosts;         // each rank on a host of its own, as pods are; else ranks are on one unless it says
-                          // otherwise
+  const char* local_rank = nullptr;  // among the ranks of this host
+  const char* local_size = nullptr;
+  const char* nodes = nullptr;            // how many hosts
+  const char* root_host = "MASTER_ADDR";  // a host where rank 0 is, as a name or address
+  const char* node_list = nullptr;        // a Slurm host list; rank 0 is on the first
+  const char* job = nullptr;              // pieces of the job's name, "A+B": joined by /
+  bool own_hosts = false;  // each rank is on its own, as pods are; else all are on one unless it says otherwise
 };
 std::span<const Launcher> launchers() noexcept;
 
