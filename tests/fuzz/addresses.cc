@@ -102,23 +102,5 @@ void try_ports(const std::string& text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plait::fuzz;
-  Input input(data, size);
-  switch (input.number() % 5) {
-    case 0:
-      try_ip(input.text());
-      break;
-    case 1:
-      try_places(input.text());
-      break;
-    case 2:
-      try_hosts(input);
-      break;
-    case 3:
-      try_interfaces(input.text());
-      break;
-    case 4:
-      try_ports(input.text());
-      break;
-  }
-  return 0;
+  return try_one_of(data, size, {try_ip, try_places, try_hosts, try_interfaces, try_ports});
 }

@@ -76,11 +76,6 @@ void changed(Input& input) {
 }  // namespace plait::fuzz
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  plait::fuzz::Input input(data, size);
-  if (input.number() % 2 == 0) {
-    plait::fuzz::stranger(input);
-  } else {
-    plait::fuzz::changed(input);
-  }
-  return 0;
+  using namespace plait::fuzz;
+  return try_one_of(data, size, {stranger, changed});
 }

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/bytes.h"
 
@@ -61,5 +64,31 @@ class Input {
   }
   ByteView left_;
 };
+
+// What an input can be handed to, as bytes, as text, or to be taken apart further.
+class Parser {
+ public:
+  template <class F>
+  Parser(F parser) {  // NOLINT: of a list of functions
+    if constexpr (std::is_invocable_v<F, Input&>) {
+      call_ = parser;
+    } else if constexpr (std::is_invocable_v<F, ByteView>) {
+      call_ = [parser](Input& input) { parser(input.rest()); };
+    } else {
+      call_ = [parser](Input& input) { parser(input.text()); };
+    }
+  }
+  void operator()(Input& input) const { call_(input); }
+
+ private:
+  std::function<void(Input&)> call_;
+};
+
+// Hands all but the first byte of an input to the parser that this byte names.
+inline int try_one_of(const uint8_t* data, size_t size, std::initializer_list<Parser> parsers) {
+  Input input(data, size);
+  parsers.begin()[input.number() % parsers.size()](input);
+  return 0;
+}
 
 }  // namespace plait::fuzz

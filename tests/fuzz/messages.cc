@@ -115,29 +115,5 @@ void try_cards(Input& input) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plait::fuzz;
-  Input input(data, size);
-  switch (input.number() % 7) {
-    case 0:
-      try_hello(input.rest());
-      break;
-    case 1:
-      try_redirect(input.rest());
-      break;
-    case 2:
-      try_refusal(input.rest());
-      break;
-    case 3:
-      try_notice(input.rest());
-      break;
-    case 4:
-      try_contact(input.rest());
-      break;
-    case 5:
-      try_bundle(input);
-      break;
-    case 6:
-      try_cards(input);
-      break;
-  }
-  return 0;
+  return try_one_of(data, size, {try_hello, try_redirect, try_refusal, try_notice, try_contact, try_bundle, try_cards});
 }

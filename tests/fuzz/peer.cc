@@ -61,25 +61,5 @@ void try_answer(ByteView bytes) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plait::fuzz;
-  Input input(data, size);
-  const uint8_t which = input.number();
-  const plait::ByteView bytes = input.rest();
-  switch (which % 5) {
-    case 0:
-      try_ticket(bytes);
-      break;
-    case 1:
-      try_summed_ticket(bytes);
-      break;
-    case 2:
-      try_key(bytes);
-      break;
-    case 3:
-      try_offer(bytes);
-      break;
-    case 4:
-      try_answer(bytes);
-      break;
-  }
-  return 0;
+  return try_one_of(data, size, {try_ticket, try_summed_ticket, try_key, try_offer, try_answer});
 }
