@@ -15,8 +15,10 @@ namespace {
 // A timed batch lasts about this long, so that reading the clock (20 ns) is below a thousandth of it.
 constexpr double kBatchUs = 50;
 constexpr int kMostBatch = 1000;
-// Samples behind a 99th percentile, where the calls are so short that they cost nothing.
+// Samples behind a 99th percentile, where the calls are so short that they cost nothing: at most this many, and fewer
+// where few iterations were asked for.
 constexpr int kPercentileSamples = 300;
+constexpr int kPercentileSamplesAnIteration = 20;
 
 // The nearest-rank percentile. Sorts `samples`, which must not be empty.
 double percentile(std::vector<double>& samples, double fraction) {
@@ -167,7 +169,10 @@ Bench::Timing Bench::time(const Case& c, const Pointers& at) {
   std::vector<double> samples = sample(c, at, options_.iterations, batch);
   double median = percentile(samples, 0.5);
   // A batch hides how long its slowest call took: the tail is measured on single calls.
-  if (batch > 1) samples = sample(c, at, std::max(kPercentileSamples, options_.iterations), 1);
+  if (batch > 1) {
+    const int few = std::min(kPercentileSamples, kPercentileSamplesAnIteration * options_.iterations);
+    samples = sample(c, at, std::max(few, options_.iterations), 1);
+  }
   return {median, percentile(samples, 0.99)};
 }
 

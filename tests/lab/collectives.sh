@@ -12,10 +12,10 @@ lab_begin
 read -ra counts <<<"$layout"
 add_hosts "${#counts[@]}"
 
-# Sizes for each way of delivery; then lengths that nothing divides, other memory, types and roots. Few rows: each takes
-# hundreds of calls, and where other work has the cores a call takes milliseconds.
+# Sizes for each way of delivery; then lengths that nothing divides, other memory, types and roots. Few iterations: where
+# other work has the cores a call takes milliseconds.
 for collective in allreduce reduce_scatter allgather broadcast; do
-  perf_checked "$layout" "$collective" -b 8 -e 4M -f 32 -n 5 -w 1 -c 2
+  perf_checked "$layout" "$collective" -b 8 -e 4M -f 8 -n 3 -w 1 -c 2
 done
 perf_checked "$layout" barrier -n 20
 perf_checked "$layout" allreduce -b 4000012 -e 4000012 -n 3 -c 5 --mixed-memory
