@@ -49,7 +49,8 @@ void Poller::wait(int ms) {
   const int n = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), ms);
   for (int i = 0; i < n; i++) {
     // One that was removed by an earlier one is not found any more: numbers are never used twice.
-    auto found = entries_.find(events[size_t(i)].data.u64);
+    const uint64_t id = events[size_t(i)].data.u64;  // a copy: the struct is packed
+    auto found = entries_.find(id);
     if (found != entries_.end()) found->second.who->ready();
   }
 }
