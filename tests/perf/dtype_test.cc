@@ -11,13 +11,6 @@
 namespace plait::perf {
 namespace {
 
-uint16_t reference_float16(float value) {
-  auto half = test::Half(value);
-  uint16_t bits;
-  std::memcpy(&bits, &half, sizeof bits);
-  return bits;
-}
-
 TEST(Dtype, FindsByNameAndAlias) {
   EXPECT_EQ(find_dtype("float32")->id, PLAIT_FLOAT32);
   EXPECT_EQ(find_dtype("half")->id, PLAIT_FLOAT16);
@@ -49,8 +42,8 @@ TEST(Dtype, Float16AsTheCompilerRounds) {
   for (uint32_t bits = 0; bits < 0x7f800000; bits += 40503) {
     float value;
     std::memcpy(&value, &bits, sizeof value);
-    ASSERT_EQ(to_float16(value), reference_float16(value)) << value;
-    ASSERT_EQ(to_float16(-value), reference_float16(-value)) << -value;
+    ASSERT_EQ(to_float16(value), test::half_bits(value)) << value;
+    ASSERT_EQ(to_float16(-value), test::half_bits(-value)) << -value;
   }
 }
 

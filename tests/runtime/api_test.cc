@@ -22,7 +22,8 @@ class Api : public testing::Test {
 
 TEST_F(Api, VersionAndStrings) {
   EXPECT_EQ(plait_version(), PLAIT_VERSION);
-  for (int s = 1; s >= -20; s--) EXPECT_NE(plait_status_string(plait_status(s)), nullptr);
+  // As far as the enum reaches in C++.
+  for (int s = 1; s >= -16; s--) EXPECT_NE(plait_status_string(plait_status(s)), nullptr);
   EXPECT_STREQ(plait_status_string(PLAIT_OK), "ok");
 }
 

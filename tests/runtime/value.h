@@ -76,7 +76,7 @@ inline void store(void* at, plait_dtype t, int64_t v) {
     case PLAIT_UINT64:
       return put(uint64_t(v));
     case PLAIT_FLOAT16:
-      return put(Half(float(v)));
+      return put(half_bits(float(v)));
     case PLAIT_FLOAT32:
       return put(float(v));
     case PLAIT_FLOAT64:

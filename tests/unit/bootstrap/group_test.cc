@@ -30,7 +30,7 @@ TEST_P(Over, ANoticeReachesEveryOtherRankOnce) {
     group->tell(mine);
     std::vector<int> heard(kSize);
     std::string wrong;
-    poll_until(*group, [&] {
+    poll_until(*group, [&, &group = group] {
       while (auto n = group->heard()) {
         heard[size_t(n->origin)]++;
         if (n->text != "from " + std::to_string(n->origin) || n->culprit != (n->origin + 1) % kSize ||
@@ -57,7 +57,7 @@ TEST_P(Over, TheDeathOfANeighbourIsHeardByAll) {
       if (!group) return std::string(status.text());
       if (rank == victim) return {};
       std::optional<Notice> notice;
-      poll_until(*group, [&] { return notice || (notice = group->heard()); });
+      poll_until(*group, [&, &group = group] { return notice || (notice = group->heard()); });
       if (!notice) return "nothing heard";
       if (notice->kind != Notice::kLost || notice->culprit != victim) return said(notice);
       if (notice->text.find("lost rank " + std::to_string(victim)) == std::string::npos) return said(notice);
@@ -87,7 +87,7 @@ TEST_P(Over, ARankThatDoesNotExchangeIsNamedToAll) {
     auto [group, status] = join(member(job_, rank, 12, root_));
     if (!group) return std::string(status.text());
     if (rank == 7) {
-      poll_until(*group, [&] { return group->heard().has_value(); });
+      poll_until(*group, [&, &group = group] { return group->heard().has_value(); });
       return {};
     }
     auto all = group->allgather({}, within_ms(1'000));
@@ -229,7 +229,7 @@ TEST_P(Over, AVisitorWaitsToBeMet) {
       if (talk(*group, 0, "hello " + std::to_string(rank)) != "well met") return "no answer";
     } else {
       for (int i = 0; i < 2; i++) {
-        if (!poll_until(*group, [&] { return !group->visitors().empty(); })) return "no visitor";
+        if (!poll_until(*group, [&, &group = group] { return !group->visitors().empty(); })) return "no visitor";
         const int visitor = group->visitors().front();
         if (talk(*group, visitor, "well met") != "hello " + std::to_string(visitor)) return "wrong words";
       }

@@ -56,7 +56,7 @@ TEST_F(SecretFile, OfOtherSizesIsRefused) {
 }
 
 TEST_F(SecretFile, ThatOthersMayReadIsRefused) {
-  for (mode_t mode : {0640, 0604, 0620, 0602, 0610, 0601}) {
+  for (mode_t mode : {0640u, 0604u, 0620u, 0602u, 0610u, 0601u}) {
     write(std::string(32, 's'), mode);
     expect_refused("chmod 600");
   }

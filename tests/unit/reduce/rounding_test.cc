@@ -105,7 +105,7 @@ TEST_P(RoundingTest, Bfloat16ByHand) {
   EXPECT_EQ(sum[0].bits, 0x3F80);
   EXPECT_EQ(sum[1].bits, 0x3F82);
   EXPECT_EQ(sum[2].bits, 0x7F80);
-  for (size_t i : {3, 4, 5, 7}) EXPECT_TRUE(reference::is_nan(sum[i])) << i;
+  for (size_t i : {3u, 4u, 5u, 7u}) EXPECT_TRUE(reference::is_nan(sum[i])) << i;
   EXPECT_EQ(sum[6].bits, 0x0002);
 }
 

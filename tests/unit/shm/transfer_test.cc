@@ -59,7 +59,7 @@ TEST_P(Transfers, PutsOfManySizesArriveBeforeTheirSignal) {
     Endpoint& peer = rig.to(1 - rig.rank());
     Bytes source(size_t{1} << 20);
     uint64_t round = 0;
-    for (size_t bytes : {1, 7, 8, 9, 63, 64, 65, 4096, 262144, 262145, 1000003}) {
+    for (size_t bytes : {1u, 7u, 8u, 9u, 63u, 64u, 65u, 4096u, 262144u, 262145u, 1000003u}) {
       uint32_t seed = uint32_t(++round);
       fill(source.data(), bytes, seed + uint32_t(rig.rank()));
       auto put = make_put(source.data(), bytes, *window.remote, 3, {1, 1});
@@ -75,11 +75,11 @@ TEST_P(Transfers, PutsOfManySizesArriveBeforeTheirSignal) {
 }
 
 TEST_P(Transfers, GetsReadWhatLiesThere) {
-  run(Access::read, [this](Rig& rig, Window& window) {
+  run(Access::read, [](Rig& rig, Window& window) {
     fill(window.data, size_t{1} << 20, uint32_t(rig.rank()));
     rig.barrier();
     Bytes got(size_t{1} << 20);
-    for (size_t bytes : {1, 8, 64, 4096, 262144, 1000003}) {
+    for (size_t bytes : {1u, 8u, 64u, 4096u, 262144u, 1000003u}) {
       EXPECT_EQ(rig.run(rig.to(1 - rig.rank()), {make_get(got.data(), bytes, *window.remote, 0)}), Code::ok);
       EXPECT_TRUE(holds(got.data(), bytes, uint32_t(1 - rig.rank()))) << bytes;
     }
@@ -88,7 +88,7 @@ TEST_P(Transfers, GetsReadWhatLiesThere) {
 }
 
 TEST_P(Transfers, ActInPostOrderAndEveryDoneComesOnce) {
-  run(Access::both, [this](Rig& rig, Window& window) {
+  run(Access::both, [](Rig& rig, Window& window) {
     Endpoint& peer = rig.to(1 - rig.rank());
     Bytes large(300000, std::byte(1));
     std::vector<Done> dones;
@@ -127,7 +127,7 @@ TEST_P(Transfers, ActInPostOrderAndEveryDoneComesOnce) {
 }
 
 TEST_P(Transfers, ReadsSmallSourcesBeforeReturning) {
-  run(Access::both, [this](Rig& rig, Window& window) {
+  run(Access::both, [](Rig& rig, Window& window) {
     Endpoint& peer = rig.to(1 - rig.rank());
     Bytes large(700000, std::byte(1));
     uint64_t small = 4711;

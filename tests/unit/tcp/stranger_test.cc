@@ -160,7 +160,7 @@ TEST(TcpStranger, APeerThatBreaksTheRulesEndsItsEndpoint) {
       {"an ack of nothing", [](Header& h) { h = {'A', 0, 0, 0, 0, 0, 0, 0, 0, 1}; }, Refusal::nonsense},
   };
   for (const Case& one : cases) {
-    for (size_t lane : {0, 1}) {
+    for (size_t lane : {0u, 1u}) {
       SCOPED_TRACE(one.what);
       Side side(1);
       RawPeer peer(side);

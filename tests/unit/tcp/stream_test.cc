@@ -43,7 +43,7 @@ void exchange(Pair& pair, size_t bytes) {
 }
 
 TEST(TcpStream, CutIntoSingleBytes) {
-  for (size_t bytes : {1, 8, 257, 1500}) {
+  for (size_t bytes : {1u, 8u, 257u, 1500u}) {
     Proxied proxied({.chunk = 1});
     ASSERT_TRUE(proxied.connect());
     exchange(proxied.pair, bytes);
@@ -51,7 +51,7 @@ TEST(TcpStream, CutIntoSingleBytes) {
 }
 
 TEST(TcpStream, CutAnywhere) {
-  for (size_t chunk : {3, 39, 41, 47, 1000, 40'009}) {
+  for (size_t chunk : {3u, 39u, 41u, 47u, 1000u, 40'009u}) {
     Proxied proxied({.chunk = chunk});
     ASSERT_TRUE(proxied.connect());
     exchange(proxied.pair, chunk < 100 ? 1'500 : 300'001);

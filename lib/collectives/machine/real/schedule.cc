@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kNone = ~0u;
 
-uint32_t key(Place p) noexcept { return p.buffer << 29 | p.slot; }
+uint32_t key(Place p) noexcept { return uint32_t(p.buffer) << 29 | p.slot; }
 
 // Per place: which step wrote it last, at each point of the list. In place, input and output are one.
 class Writers {
