@@ -37,9 +37,11 @@ void add_addresses(Contact& contact, const std::vector<Address>& used, uint16_t 
   contact.addresses = std::move(all);
 }
 
+// What it says of itself and, where that differs, how it is seen from here.
 std::string described(const Arrival& arrival) {
-  return "host " + arrival.hello.contact.host + ", process " + std::to_string(arrival.hello.contact.pid) +
-         ", " + arrival.link->who();
+  const std::string process = "process " + std::to_string(arrival.hello.contact.pid);
+  const std::string says = "host " + arrival.hello.contact.host + ", " + process;
+  return arrival.link->who() == process + " of this host" ? says : says + ", " + arrival.link->who();
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What a rank shows its peers besides messages: which calls it made, whom it waits for, and whether it failed or left.
-// Where peers map memory it lies in shared memory: writing it costs the owner a store to its own line, peers look only
-// while they wait long. Other peers are sent copies, by ranks that wait long or failed.
+// What a rank shows its peers besides messages: which calls it made, whom it waits for, and whether it failed
+// or left. Where peers map memory it lies in shared memory: writing it costs the owner a store to its own
+// line, peers look only while they wait long. Other peers are sent copies, by ranks that wait long or failed.
 #pragma once
 
 #include <atomic>
@@ -65,10 +65,10 @@ struct alignas(64) Board {
   std::atomic<uint64_t> number;   // of the operation it happened in
   std::atomic<uint32_t> leaving;  // 1: destroying, has nothing pending
   std::atomic<uint32_t> beat;     // grows while this rank waits and looks about
-  // Whom operation `blamed_in` waits for in the end, as far as this rank knows: the one it waits for itself, or whom
-  // that one blames.
+  // Whom operation `blamed_in` waits for in the end, as far as this rank knows: the one it waits for itself,
+  // or whom that one blames.
   std::atomic<int32_t> blamed;
-  std::atomic<uint32_t> blame;    // a Blame
+  std::atomic<uint32_t> blame;  // a Blame
   std::atomic<uint64_t> blamed_in;
   CallRecord records[kRecords];
   Gate gate;

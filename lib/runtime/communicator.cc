@@ -79,8 +79,8 @@ void Communicator::shut_gates() noexcept {
   for (int32_t r : known_) {
     while (reachable(r) && peer(r)->board().gate.inside.load(std::memory_order_acquire) != 0) {
       if (deadline.passed()) {
-        log::error("rank {}: {} stopped amid an operation: do not free or reuse its buffers yet", config_.rank,
-                   peer(r)->name());
+        log::error("rank {}: {} stopped amid an operation: do not free or reuse its buffers yet",
+                   config_.rank, peer(r)->name());
         break;
       }
       sched_yield();

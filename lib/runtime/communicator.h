@@ -68,10 +68,10 @@ class Communicator {
   // Ok, or what broke it.
   Status broken() const;
   bool pending() const noexcept { return head_ != nullptr; }
-  void abort() noexcept;                  // any thread
-  std::string last_error() const;         // any thread
+  void abort() noexcept;                         // any thread
+  std::string last_error() const;                // any thread
   Status dump(const char* path) const noexcept;  // any thread; plait_comm_dump
-  void note_error(const Status& status);  // for last_error
+  void note_error(const Status& status);         // for last_error
   // Says goodbye: waits until every rank left, unless broken.
   Status leave() noexcept;
 
@@ -122,19 +122,21 @@ class Communicator {
   void hear(const bootstrap::Notice& notice) noexcept;
   void check_peers() noexcept;
   void check_board(int32_t rank) noexcept;
-  void check_calls() noexcept;
-  void check_deadline(plait_request* waited) noexcept;
   void peer_died(int32_t rank) noexcept;
   void lost(int32_t rank, std::string_view why) noexcept;
+  void show_boards() noexcept;
+  // blame.cc: who is to blame when an operation does not end.
+  void check_calls() noexcept;
+  void check_deadline(plait_request* waited) noexcept;
   void assign_blame() noexcept;
   Blame judge(int32_t rank, int32_t* blamed) noexcept;
-  void show_boards() noexcept;
   Status mismatch(uint64_t number) const;
   bool knows_two_calls(uint64_t number) const noexcept;
   std::string phase() const;
   std::string whom() const;
   std::string absentees(uint64_t number) const;
   int32_t awaited() const noexcept;
+
   void shut_gates() noexcept;
   void wake_peers() noexcept;
 
@@ -156,7 +158,7 @@ class Communicator {
   Fabric fabric_;
   std::unique_ptr<transport::Region> probe_;  // a word of plain memory
   Local local_;
-  std::vector<Way> ways_;                     // by rank
+  std::vector<Way> ways_;  // by rank
   Levels levels_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null until it is needed, and for this rank
   std::vector<int32_t> known_;                // ranks with a Peer ...
@@ -180,14 +182,14 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
-  bool left_ = false;      // every rank destroys its communicator
+  bool left_ = false;           // every rank destroys its communicator
   uint32_t strange_looks_ = 0;  // at a message of another call whose sender has not told what it called
 
   struct Later {
     uint64_t number = 0;  // of the operation in which others failed; 0: none
     int32_t culprit = -1;
     Status status;
-    Deadline deadline;    // for the operation that this rank is in
+    Deadline deadline;  // for the operation that this rank is in
   } later_;
 
   std::atomic<bool> abort_{false};

@@ -58,7 +58,8 @@ Status read_network(Config& c) {
   if (const char* interfaces = variable("PLAIT_IFACE")) c.interfaces = interfaces;
   if (const char* ports = variable("PLAIT_PORTS")) {
     Status status = parse_ports(ports, &c.port_min, &c.port_max);
-    if (!status.ok()) return {status.code(), "PLAIT_PORTS=" + std::string(ports) + ": " + std::string(status.text())};
+    if (!status.ok())
+      return {status.code(), "PLAIT_PORTS=" + std::string(ports) + ": " + std::string(status.text())};
   }
   int64_t insecure = 0;
   PLAIT_TRY(read_number("PLAIT_INSECURE", 0, 1, &insecure));

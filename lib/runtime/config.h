@@ -31,7 +31,8 @@ struct Config {
   Result<bootstrap::Membership> membership(uint32_t epoch) const;
 };
 
-// Code::invalid names the field or variable that is wrong and what it should be; Code::auth the secret's file.
+// Code::invalid names the field or variable that is wrong and what it should be; Code::auth the secret's
+// file.
 Result<Config> resolve(const plait_comm_config* config);
 
 // Makes a unique id, with PLAIT_IFACE and PLAIT_PORTS where the arguments say nothing.

@@ -30,7 +30,8 @@ Status Fabric::open_shm(const std::string& host_id, transport::shm::Arena& arena
   auto domain = transport::shm::make_domain({.host_id = host_id});
   if (!domain.ok()) return domain.status();
   set(Way::shm, std::move(domain).value());
-  auto region = this->domain(Way::shm)->expose({.base = arena.base(), .bytes = arena.bytes()}, transport::Access::both);
+  auto region =
+      this->domain(Way::shm)->expose({.base = arena.base(), .bytes = arena.bytes()}, transport::Access::both);
   if (!region.ok()) return region.status();
   arena_region_ = std::move(region).value();
   return {};
@@ -63,7 +64,8 @@ size_t Fabric::poll(bool network, std::span<transport::Done> done) noexcept {
 }
 
 bool Fabric::arm() noexcept {
-  return std::all_of(domains_.begin(), domains_.end(), [](auto& domain) { return domain == nullptr || domain->arm(); });
+  return std::all_of(domains_.begin(), domains_.end(),
+                     [](auto& domain) { return domain == nullptr || domain->arm(); });
 }
 
 void Fabric::sleep(int other, int most_ms) noexcept {

@@ -1,5 +1,5 @@
-// The domains of a communicator: shared memory for ranks of this host, a network for the others. Polled and slept on as
-// one.
+// The domains of a communicator: shared memory for ranks of this host, a network for the others. Polled and
+// slept on as one.
 #pragma once
 
 #include <array>
@@ -20,8 +20,10 @@ namespace plait::runtime {
 enum class Way : uint8_t { shm = 0, tcp = 1 };
 constexpr size_t kWays = 2;
 
-// Tests: what domains of communicators made from now on are wrapped in; null: nothing. Returns what it was before.
-using WrapDomain = std::function<std::unique_ptr<transport::Domain>(int32_t rank, Way, std::unique_ptr<transport::Domain>)>;
+// Tests: what domains of communicators made from now on are wrapped in; null: nothing. Returns what it was
+// before.
+using WrapDomain =
+    std::function<std::unique_ptr<transport::Domain>(int32_t rank, Way, std::unique_ptr<transport::Domain>)>;
 WrapDomain wrap_domains(WrapDomain wrap);
 
 class Fabric {
@@ -30,7 +32,8 @@ class Fabric {
   // Shared memory, with the whole arena exposed.
   Status open_shm(const std::string& host_id, transport::shm::Arena& arena);
   // A TCP domain on `addresses`, best first; `label` names it in errors ("tcp:eth0").
-  Status open_tcp(const std::vector<Address>& addresses, uint16_t port_min, uint16_t port_max, const std::string& label);
+  Status open_tcp(const std::vector<Address>& addresses, uint16_t port_min, uint16_t port_max,
+                  const std::string& label);
   void close() noexcept;
 
   // Null before it was opened.

@@ -1,4 +1,5 @@
-// How a communicator comes to be: its ranks meet, tell each other where they are, and open the ways that join them.
+// How a communicator comes to be: its ranks meet, tell each other where they are, and open the ways that join
+// them.
 #include <sched.h>
 
 #include <algorithm>
@@ -124,13 +125,13 @@ Status Communicator::join(uint32_t epoch) {
   return {};
 }
 
-// After it every rank knows which ranks it shares memory with, and that from the same data, so that two ranks always
-// agree.
+// After it every rank knows which ranks it shares memory with, and that from the same data, so that two ranks
+// always agree.
 Status Communicator::share_identities(const transport::Bounds& bounds) {
   PLAIT_TRY(fabric_.open_shm(config_.host_id, *arena_));
   static const uint64_t word = 1;
-  auto probe = fabric_.domain(Way::shm)->expose(
-      {.base = const_cast<uint64_t*>(&word), .bytes = sizeof word}, transport::Access::read);
+  auto probe = fabric_.domain(Way::shm)->expose({.base = const_cast<uint64_t*>(&word), .bytes = sizeof word},
+                                                transport::Access::read);
   if (probe.ok()) probe_ = std::move(probe).value();
   local_ = {config_.rank, &fabric_, arena_, board_, probe_.get()};
 
@@ -164,13 +165,16 @@ Status Communicator::choose_network() {
   std::vector<Address> addresses;
   for (const Address& met : group_->contact(config_.rank).addresses) addresses.push_back(met.with_port(0));
   for (const bootstrap::Interface& i : *chosen) {
-    if (std::find(addresses.begin(), addresses.end(), i.address) == addresses.end()) addresses.push_back(i.address);
+    if (std::find(addresses.begin(), addresses.end(), i.address) == addresses.end())
+      addresses.push_back(i.address);
   }
-  // A link-local address works on its own link only, and not before the kernel has found it to be the only one.
+  // A link-local address works on its own link only, and not before the kernel has found it to be the only
+  // one.
   auto link_local = [](const Address& a) { return a.link_local(); };
   if (!std::all_of(addresses.begin(), addresses.end(), link_local)) std::erase_if(addresses, link_local);
   if (addresses.empty()) return {Code::unsupported, "this host has no network interface that is up"};
-  auto first = std::find_if(chosen->begin(), chosen->end(), [&](auto& i) { return i.address == addresses.front(); });
+  auto first =
+      std::find_if(chosen->begin(), chosen->end(), [&](auto& i) { return i.address == addresses.front(); });
   const std::string label = "tcp:" + (first == chosen->end() ? to_string(addresses.front()) : first->name);
   return fabric_.open_tcp(addresses, config_.port_min, config_.port_max, label);
 }
@@ -184,10 +188,12 @@ Status Communicator::open_network(const transport::Bounds& bounds) {
   if (!all.ok()) return all.status();
   for (int32_t r = 0; r < config_.size; r++) {
     if (ways_[size_t(r)] == Way::shm) continue;
-    if ((*all)[size_t(r)].empty()) return {Code::peer, name_of(r) + " could not open a network: its own error says why"};
+    if ((*all)[size_t(r)].empty())
+      return {Code::peer, name_of(r) + " could not open a network: its own error says why"};
     if (!fabric_.domain(Way::tcp)->reaches((*all)[size_t(r)])) {
-      return {Code::unsupported, name_of(r) + " has no address that " + std::string(fabric_.domain(Way::tcp)->name()) +
-                                     " of this rank can reach: are both IPv4, or both IPv6? PLAIT_IFACE chooses"};
+      return {Code::unsupported,
+              name_of(r) + " has no address that " + std::string(fabric_.domain(Way::tcp)->name()) +
+                  " of this rank can reach: are both IPv4, or both IPv6? PLAIT_IFACE chooses"};
     }
   }
   return {};

@@ -22,8 +22,10 @@ namespace {
 constexpr size_t kMostImports = 64;  // of a peer
 
 Result<Mapping> pages(size_t bytes) {
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return Status(Code::memory, "no " + std::to_string(bytes) + " bytes for a peer's mailbox");
+  void* at =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED)
+    return Status(Code::memory, "no " + std::to_string(bytes) + " bytes for a peer's mailbox");
   return Mapping(at, bytes);
 }
 
@@ -135,8 +137,8 @@ Status Peer::link_up() {
   if (!region.ok()) return region.status();
   remote_ = std::move(region).value();
   const uint64_t bytes = remote_->bytes();
-  if (!in_bounds(their_mail_, mapped() ? sizeof(LinkMemory) : sizeof(NetworkLinkMemory), bytes) || !in_bounds(their_board_, sizeof(Board), bytes) ||
-      their_mail_ % 64 != 0 || their_board_ % 64 != 0) {
+  if (!in_bounds(their_mail_, mapped() ? sizeof(LinkMemory) : sizeof(NetworkLinkMemory), bytes) ||
+      !in_bounds(their_board_, sizeof(Board), bytes) || their_mail_ % 64 != 0 || their_board_ % 64 != 0) {
     return {Code::version, "its mailbox does not lie in the memory that it exposed"};
   }
   transport::Wire wire;
@@ -145,7 +147,8 @@ Status Peer::link_up() {
   wire.remote_offset = their_mail_;
   LinkHead* own = nullptr;
   if (mapped()) {
-    if (remote_->mapped() == nullptr) return {Code::internal, "its shared memory is not mapped: please report it"};
+    if (remote_->mapped() == nullptr)
+      return {Code::internal, "its shared memory is not mapped: please report it"};
     wire.mapped = reinterpret_cast<LinkHead*>(remote_->mapped() + their_mail_);
     board_ = reinterpret_cast<Board*>(remote_->mapped() + their_board_);
     own = new (mail_) LinkMemory;
@@ -199,7 +202,8 @@ Status Peer::talk() {
   }
   if (stage_ == Stage::offered) {
     auto message = meeting_->receive();
-    if (!message) return meeting_->state() == bootstrap::Meeting::State::failed ? meeting_->status() : Status();
+    if (!message)
+      return meeting_->state() == bootstrap::Meeting::State::failed ? meeting_->status() : Status();
     Status taken = take_offer(*message);
     if (!taken.ok()) return answer(taken);
     stage_ = Stage::connecting;
@@ -220,8 +224,11 @@ Status Peer::talk() {
 }
 
 transport::RemoteRegion* Peer::import(ByteView line) {
-  const ByteView key = line.first(std::min(line.size(), local_.fabric->domain(way_)->capabilities().key_bytes));
-  auto same = [&](const Imported& i) { return std::equal(i.key.begin(), i.key.end(), key.begin(), key.end()); };
+  const ByteView key =
+      line.first(std::min(line.size(), local_.fabric->domain(way_)->capabilities().key_bytes));
+  auto same = [&](const Imported& i) {
+    return std::equal(i.key.begin(), i.key.end(), key.begin(), key.end());
+  };
   auto it = std::find_if(plain_.begin(), plain_.end(), same);
   if (it != plain_.end()) return it->region.get();
   auto region = endpoint_->import(key);
@@ -256,7 +263,8 @@ void Peer::show_board(uint64_t number) noexcept {
   transport::Transfer lines[kRecords + 1];
   size_t count = 0;
   const uint64_t oldest = number < kRecords ? 1 : number - kRecords + 1;
-  for (uint64_t n = std::max(shown_ + 1, oldest); n <= number; n++) lines[count++] = put(&board.record_of(n), &board.record_of(n));
+  for (uint64_t n = std::max(shown_ + 1, oldest); n <= number; n++)
+    lines[count++] = put(&board.record_of(n), &board.record_of(n));
   lines[count++] = put(&head, &board);
   if (endpoint_->post({lines, count}) != count) return;
   shown_ = std::max(shown_, number);

@@ -1,5 +1,5 @@
-// Another rank, as a communicator knows it: not at all until a plan needs it, then by a short conversation (tickets,
-// keys, readiness) over an authenticated connection, then by an endpoint, a mailbox and a board.
+// Another rank, as a communicator knows it: not at all until a plan needs it, then by a short conversation
+// (tickets, keys, readiness) over an authenticated connection, then by an endpoint, a mailbox and a board.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ struct Local {
   int32_t rank = 0;
   Fabric* fabric = nullptr;
   transport::shm::Arena* arena = nullptr;
-  Board* board = nullptr;                     // in the arena
-  const transport::Region* probe = nullptr;   // a word of plain memory, for peers to try to get; may be null
+  Board* board = nullptr;                    // in the arena
+  const transport::Region* probe = nullptr;  // a word of plain memory, for peers to try to get; may be null
 };
 
 // What a rank keeps for a peer that does not map its memory.
@@ -64,18 +64,19 @@ class Peer {
   Board& board() noexcept { return *board_; }                      // the peer's, or this rank's copy of it
   bool may_pull() const noexcept { return may_pull_; }             // the peer can get from our plain memory
 
-  // Finds, or imports, a region of the peer by its key: as many bytes of `line` as a key has. Null: it is not good.
+  // Finds, or imports, a region of the peer by its key: as many bytes of `line` as a key has. Null: it is not
+  // good.
   transport::RemoteRegion* import(ByteView line);
-  // Sends to a peer that does not map the board: its head, when it changed or was not sent for a while, and the records
-  // up to operation `number` that it was not sent.
+  // Sends to a peer that does not map the board: its head, when it changed or was not sent for a while, and
+  // the records up to operation `number` that it was not sent.
   void show_board(uint64_t number) noexcept;
 
   // What the peer may still write to stays allocated for good: it gave no sign that it will not.
   void keep_memory() noexcept { mail_ = nullptr; }
 
-  bool gone = false;           // its endpoint failed
-  uint32_t beat = 0;           // of its board, when it last changed ...
-  int64_t beat_seen_ns = 0;    // ... and when that was
+  bool gone = false;         // its endpoint failed
+  uint32_t beat = 0;         // of its board, when it last changed ...
+  int64_t beat_seen_ns = 0;  // ... and when that was
 
  private:
   enum class Stage : uint8_t { idle, meeting, offered, connecting, answered, ready, failed };
@@ -100,8 +101,8 @@ class Peer {
   Stage stage_ = Stage::idle;
   std::unique_ptr<bootstrap::Meeting> meeting_;
   // After what it imported and what it writes to is gone: destroyed in this order's reverse.
-  Mapping own_, shadow_;        // unmapped: a RemoteBlock, and a copy of the peer's to put from
-  std::byte* mail_ = nullptr;   // mapped: a LinkMemory in the arena
+  Mapping own_, shadow_;       // unmapped: a RemoteBlock, and a copy of the peer's to put from
+  std::byte* mail_ = nullptr;  // mapped: a LinkMemory in the arena
   std::unique_ptr<transport::Region> own_region_, shadow_region_;
   std::unique_ptr<transport::Endpoint> endpoint_;
   std::unique_ptr<transport::RemoteRegion> remote_;

@@ -45,8 +45,7 @@ void Communicator::end_record() noexcept {
 
 // Called while waiting: this is where time is looked at and words are made, not in the operation itself.
 void Communicator::record_wait() noexcept {
-  if (head_ != nullptr && recorder_.waiting(head_->number, now_ns()))
-    recorder_.waiting_for(whom());
+  if (head_ != nullptr && recorder_.waiting(head_->number, now_ns())) recorder_.waiting_for(whom());
 }
 
 void Communicator::record_failure(const Status& status, int32_t culprit, uint64_t number) noexcept {
