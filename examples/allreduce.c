@@ -27,7 +27,8 @@ int main(void) {
   float* gradient = memory;
   for (size_t i = 0; i < count; ++i) gradient[i] = (float)(rank + 1);
 
-  check(plait_allreduce(comm, gradient, gradient, count, PLAIT_FLOAT32, PLAIT_SUM, NULL, NULL), "plait_allreduce");
+  check(plait_allreduce(comm, gradient, gradient, count, PLAIT_FLOAT32, PLAIT_SUM, NULL, NULL),
+        "plait_allreduce");
   if (rank == 0) printf("sum over %d: each element is %g\n", (int)size, (double)gradient[count - 1]);
 
   check(plait_mem_free(memory), "plait_mem_free");

@@ -15,8 +15,8 @@ namespace {
 // A timed batch lasts about this long, so that reading the clock (20 ns) is below a thousandth of it.
 constexpr double kBatchUs = 50;
 constexpr int kMostBatch = 1000;
-// Samples behind a 99th percentile, where the calls are so short that they cost nothing: at most this many, and fewer
-// where few iterations were asked for.
+// Samples behind a 99th percentile, where the calls are so short that they cost nothing: at most this many,
+// and fewer where few iterations were asked for.
 constexpr int kPercentileSamples = 300;
 constexpr int kPercentileSamplesAnIteration = 20;
 

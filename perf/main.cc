@@ -71,8 +71,8 @@ bool run_rank(const Options& options, const std::string& job, int thread) {
   plait_comm_rank(comm, &rank);
   plait_comm_size(comm, &size);
   if (rank == 0 && size == options.threads && std::getenv("WORLD_SIZE") == nullptr) {
-    std::printf("# no launcher found: %d rank%s in this process alone; start more by: %s\n", size, size == 1 ? "" : "s",
-                "plait-run -n 4 plait-perf ...");
+    std::printf("# no launcher found: %d rank%s in this process alone; start more by: %s\n", size,
+                size == 1 ? "" : "s", "plait-run -n 4 plait-perf ...");
   }
   bool good = run_bench(options, comm);
   plait_status status = plait_comm_destroy(comm);

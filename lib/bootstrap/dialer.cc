@@ -48,7 +48,8 @@ std::unique_ptr<Link> Dialer::poll() {
   if (state == Link::State::connecting && ms > kConnectMs) {
     std::string from;
     for (const Interface& i : self_.sources) {
-      if (i.address.family == places_[next_].ip.family) from += (from.empty() ? " (dialed from " : ", ") + i.name;
+      if (i.address.family == places_[next_].ip.family)
+        from += (from.empty() ? " (dialed from " : ", ") + i.name;
     }
     failed({Code::timeout, "no answer from that address" + (from.empty() ? from : from + ")") +
                                ": is it this rank's network, and no firewall between?"});

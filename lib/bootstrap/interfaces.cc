@@ -118,7 +118,8 @@ Result<std::vector<Interface>> choose(const std::vector<Interface>& all, std::st
                        [&](std::string_view e) { return e.front() == '^' && e.substr(1) == i.name; });
   };
   std::copy_if(all.begin(), all.end(), std::back_inserter(left), [&](auto& i) { return i.up && !is_out(i); });
-  // One list serves hosts that name their interfaces differently: an entry may fit nothing here, all of them may not.
+  // One list serves hosts that name their interfaces differently: an entry may fit nothing here, all of them
+  // may not.
   bool named = false;
   for (std::string_view entry : entries) {
     if (entry.front() == '^') continue;

@@ -23,7 +23,8 @@ std::byte* parts_of(LinkHead* head, uint32_t stream, uint32_t ring) noexcept {
 static_assert(sizeof(LinkMemory) == sizeof(LinkHead) + size_t(kStreams) * kParts * kPartBytes &&
               sizeof(NetworkLinkMemory) == sizeof(LinkHead) + size_t(kStreams) * kNetworkParts * kPartBytes);
 
-Transfer put(const Wire& wire, const void* home, const std::byte* from, size_t bytes, Signal signal) noexcept {
+Transfer put(const Wire& wire, const void* home, const std::byte* from, size_t bytes,
+             Signal signal) noexcept {
   Transfer t;
   t.signal = signal;
   auto* data = const_cast<std::byte*>(from);
@@ -32,7 +33,8 @@ Transfer put(const Wire& wire, const void* home, const std::byte* from, size_t b
   return t;
 }
 
-// Adds to the peer's counter until its sum is `to`. What messages carried in between counts, too, so it may be much.
+// Adds to the peer's counter until its sum is `to`. What messages carried in between counts, too, so it may
+// be much.
 bool signal_up_to(const Wire& wire, uint16_t counter, uint32_t& from, uint32_t to) noexcept {
   while (from != to) {
     Transfer t;
@@ -91,16 +93,19 @@ uint64_t Outbox::cookie(uint32_t slot) const noexcept {
 // How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
 uint32_t Outbox::parts_together(uint32_t at, uint32_t part) const noexcept {
   uint32_t n = 1;
-  for (; n < kTogether && at + n != tail_ && is_part_[(at + n) % kLines] != 0 && (part + n) % kNetworkParts != 0; n++) {
+  for (; n < kTogether && at + n != tail_ && is_part_[(at + n) % kLines] != 0 &&
+         (part + n) % kNetworkParts != 0;
+       n++) {
     const Part &before = part_[(part + n - 1) % kNetworkParts], &next = part_[(part + n) % kNetworkParts];
-    const bool side_by_side = before.from == nullptr ? next.from == nullptr : next.from == before.from + before.bytes;
+    const bool side_by_side =
+        before.from == nullptr ? next.from == nullptr : next.from == before.from + before.bytes;
     if (before.bytes != kPartBytes || !side_by_side) break;
   }
   return n;
 }
 
-// Parts go right before the lines that announce them. Lines keep their place in the shadow until the peer has consumed
-// them, so nobody waits for a Done of theirs.
+// Parts go right before the lines that announce them. Lines keep their place in the shadow until the peer has
+// consumed them, so nobody waits for a Done of theirs.
 void Outbox::collect(Batch& batch) const noexcept {
   uint32_t part = posted_parts_, announced = 0;  // parts in the batch whose lines are still to come
   for (uint32_t at = posted_; at != tail_ && batch.size < Batch::kMost;) {
@@ -110,7 +115,8 @@ void Outbox::collect(Batch& batch) const noexcept {
       const std::byte* home = slots_ + size_t(p) * kPartBytes;
       size_t bytes = 0;
       for (uint32_t i = 0; i < n; i++) bytes += part_[p + i].bytes;
-      t = put(wire_, home, part_[p].from != nullptr ? part_[p].from : home, bytes, {landed_counter(stream_), 0});
+      t = put(wire_, home, part_[p].from != nullptr ? part_[p].from : home, bytes,
+              {landed_counter(stream_), 0});
       if (part_[p].from != nullptr) {
         t.when = When::reusable;
         t.cookie = cookie(p);
@@ -186,7 +192,8 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
 }
 
 bool Inbox::peek_tag(uint32_t* tag) const noexcept {
-  if (landed_ != nullptr && !reached(uint32_t(landed_->load(std::memory_order_acquire)), head_ + 1)) return false;
+  if (landed_ != nullptr && !reached(uint32_t(landed_->load(std::memory_order_acquire)), head_ + 1))
+    return false;
   const uint64_t word = ring_[head_ % kLines].word.load(std::memory_order_acquire);
   if (uint32_t(word >> 32) != head_ + 1) return false;
   *tag = uint32_t(word);

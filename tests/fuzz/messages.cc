@@ -115,5 +115,6 @@ void try_cards(Input& input) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plait::fuzz;
-  return try_one_of(data, size, {try_hello, try_redirect, try_refusal, try_notice, try_contact, try_bundle, try_cards});
+  return try_one_of(data, size,
+                    {try_hello, try_redirect, try_refusal, try_notice, try_contact, try_bundle, try_cards});
 }

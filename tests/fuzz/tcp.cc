@@ -79,5 +79,7 @@ void try_hello(ByteView bytes) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plait::fuzz;
-  return try_one_of(data, size, {try_header, try_ticket, try_summed_ticket, try_key, try_summed_key, try_identity, try_hello});
+  return try_one_of(
+      data, size,
+      {try_header, try_ticket, try_summed_ticket, try_key, try_summed_key, try_identity, try_hello});
 }

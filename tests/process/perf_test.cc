@@ -106,7 +106,8 @@ TEST(PlaitPerf, MeasuresEveryKindOfMemory) {
 // 1000003 elements: neither ranks nor segments divide them.
 TEST(PlaitPerf, IsRightWhereNothingDivides) {
   for (int n : {2, 3, 4}) {
-    Outcome o = ranks(n, Words{"allreduce", "-b", "4000012", "-e", "4000012", "-c", "20", "-T", "30"} + kShort);
+    Outcome o =
+        ranks(n, Words{"allreduce", "-b", "4000012", "-e", "4000012", "-c", "20", "-T", "30"} + kShort);
     EXPECT_EQ(o.status, 0) << n << " ranks\n" << o.out << o.err;
   }
 }

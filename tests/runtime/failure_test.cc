@@ -42,7 +42,9 @@ plait_status allreduce_until_error(plait_comm* comm, void* data, size_t count, i
 // Counts across processes.
 class Counter {
  public:
-  Counter() : at_(static_cast<std::atomic<int>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  Counter()
+      : at_(static_cast<std::atomic<int>*>(
+            mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
   ~Counter() { munmap(at_, 4096); }
   void add() { at_->fetch_add(1); }
   void await(int n) const {
@@ -375,7 +377,8 @@ TEST(Bootstrap, RefusesARankThatComesTwiceAndSizesThatDiffer) {
       std::string text;
       const int as = twice && rank == 2 ? 1 : rank, size = !twice && rank == 2 ? 4 : 3;
       const plait_status status = create(job, as, size, 1'500, &text);
-      return expect(status, PLAIT_ERR_MISMATCH, text, {twice ? "rank 1 came twice" : "says the job has 4 ranks"});
+      return expect(status, PLAIT_ERR_MISMATCH, text,
+                    {twice ? "rank 1 came twice" : "says the job has 4 ranks"});
     });
   }
 }

@@ -1,5 +1,5 @@
-// Ranks on several hosts: which ways into a job there are, that ranks are connected only where a plan needs it, and that
-// many of them can meet. (The hosts are this one, told apart by their ids.)
+// Ranks on several hosts: which ways into a job there are, that ranks are connected only where a plan needs
+// it, and that many of them can meet. (The hosts are this one, told apart by their ids.)
 #include <dirent.h>
 #include <sys/resource.h>
 
@@ -19,11 +19,13 @@ std::string sums(plait_comm* comm, int rank, int size, const char* algorithm = n
   for (size_t count : {size_t(1), size_t(5000), size_t(200'000)}) {
     std::vector<float> x(count);
     for (size_t i = 0; i < count; i++) x[i] = float(rank + 1) * float(i % 13);
-    if (plait_allreduce(comm, x.data(), x.data(), count, PLAIT_FLOAT32, PLAIT_SUM, &config, nullptr) != PLAIT_OK)
+    if (plait_allreduce(comm, x.data(), x.data(), count, PLAIT_FLOAT32, PLAIT_SUM, &config, nullptr) !=
+        PLAIT_OK)
       return plait_last_error(comm);
     const float weight = float(size * (size + 1) / 2);
     for (size_t i = 0; i < count; i++) {
-      if (x[i] != weight * float(i % 13)) return "element " + std::to_string(i) + " of " + std::to_string(count) + " is wrong";
+      if (x[i] != weight * float(i % 13))
+        return "element " + std::to_string(i) + " of " + std::to_string(count) + " is wrong";
     }
   }
   return {};
@@ -59,9 +61,11 @@ plait_comm_config config_of(int rank, int size, const char* job, const std::stri
 }
 
 TEST(Layouts, OfRanksOnHosts) {
-  for (const std::vector<int>& layout : {std::vector<int>{1, 1}, {2, 2}, {3, 2, 1}, {1, 4}, {1, 1, 1, 1, 1}}) {
+  for (const std::vector<int>& layout :
+       {std::vector<int>{1, 1}, {2, 2}, {3, 2, 1}, {1, 4}, {1, 1, 1, 1, 1}}) {
     std::vector<std::string> hosts;
-    for (size_t h = 0; h < layout.size(); h++) hosts.insert(hosts.end(), size_t(layout[h]), "host-" + std::to_string(h));
+    for (size_t h = 0; h < layout.size(); h++)
+      hosts.insert(hosts.end(), size_t(layout[h]), "host-" + std::to_string(h));
     const std::string job = fresh_job();
     run_ranks(processes(int(hosts.size())), [&](int rank, int size) -> std::string {
       Handle h(config_of(rank, size, job.c_str(), hosts[size_t(rank)]));
@@ -70,7 +74,8 @@ TEST(Layouts, OfRanksOnHosts) {
       levels[0].struct_size = levels[1].struct_size = sizeof levels[0];
       size_t count = 0;
       if (plait_comm_levels(h.comm, levels, 2, &count) != PLAIT_OK || count != 2) return "levels";
-      if (levels[0].group_count != int(layout.size()) || std::strcmp(levels[1].transport, "tcp") != 0) return "level";
+      if (levels[0].group_count != int(layout.size()) || std::strcmp(levels[1].transport, "tcp") != 0)
+        return "level";
       std::string words = sums(h.comm, rank, size);
       return words.empty() ? sums(h.comm, rank, size, "ring") : words;
     });
@@ -152,9 +157,12 @@ struct Framework {
     const auto* from = static_cast<const char*>(mine);
     f.given[size_t(seat.rank)].assign(from, from + bytes);
     f.changed.notify_all();
-    auto full = [&] { return std::all_of(f.given.begin(), f.given.end(), [](auto& g) { return !g.empty(); }); };
+    auto full = [&] {
+      return std::all_of(f.given.begin(), f.given.end(), [](auto& g) { return !g.empty(); });
+    };
     if (!f.changed.wait_for(lock, std::chrono::seconds(20), full)) return PLAIT_ERR_TIMEOUT;
-    for (size_t r = 0; r < f.given.size(); r++) std::memcpy(static_cast<char*>(all) + r * bytes, f.given[r].data(), bytes);
+    for (size_t r = 0; r < f.given.size(); r++)
+      std::memcpy(static_cast<char*>(all) + r * bytes, f.given[r].data(), bytes);
     return PLAIT_OK;
   }
 };
@@ -191,7 +199,8 @@ TEST(ByNeed, RanksAreConnectedWhereAPlanNeedsIt) {
     std::atomic<int> created{0}, most{0};
     EXPECT_EQ(run_threads(0, kSize, kSize,
                           [&](int rank, int size) -> std::string {
-                            Handle h(config_of(rank, size, job.c_str(), apart ? "host-" + std::to_string(rank) : "one"));
+                            Handle h(config_of(rank, size, job.c_str(),
+                                               apart ? "host-" + std::to_string(rank) : "one"));
                             if (h.comm == nullptr) return h.error;
                             std::string words = sums(h.comm, rank, size, "ring");
                             created++;
@@ -202,7 +211,8 @@ TEST(ByNeed, RanksAreConnectedWhereAPlanNeedsIt) {
                             return words;
                           }),
               "");
-    // A rank: its domains and its place in the tree, and 3 for each of 2 neighbours; a mesh would be 3 * 23 more.
+    // A rank: its domains and its place in the tree, and 3 for each of 2 neighbours; a mesh would be 3 * 23
+    // more.
     EXPECT_LT(most, kSize * 32) << (apart ? "TCP" : "shared memory");
   }
 }

@@ -1,4 +1,5 @@
-// The float16 of somebody else, to compare with: the compiler's, or the processor's where the compiler has none.
+// The float16 of somebody else, to compare with: the compiler's, or the processor's where the compiler has
+// none.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,7 @@
 namespace plait::test {
 
 #if defined(__clang__) && defined(__x86_64__)  // clang 14 has _Float16 with AVX-512 only
-[[gnu::target("f16c")]] inline uint16_t half_bits(float x) {
-  return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
-}
+[[gnu::target("f16c")]] inline uint16_t half_bits(float x) { return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
 #else
 #if defined(__aarch64__)
 using Half = __fp16;  // GCC 12 has no _Float16 in C++ there

@@ -99,8 +99,8 @@ inline void run_ranks(const std::vector<int>& shape, const RankMain& main) {
 
 inline std::vector<int> processes(int n) { return std::vector<int>(size_t(n), 1); }
 
-// PLAIT_TEST_RANKS_PER_HOST=k: k ranks share memory, the others are as on other hosts, joined by the network of this
-// one. Unset: all share memory.
+// PLAIT_TEST_RANKS_PER_HOST=k: k ranks share memory, the others are as on other hosts, joined by the network
+// of this one. Unset: all share memory.
 inline std::string host_of(int rank) {
   const char* per_host = std::getenv("PLAIT_TEST_RANKS_PER_HOST");
   return per_host == nullptr ? "" : "host-" + std::to_string(rank / std::max(1, std::atoi(per_host)));

@@ -42,7 +42,7 @@ struct Record {
   uint64_t started = 0, done = 0;
   std::optional<Failure> failure;
   std::optional<Wait> wait;
-  std::vector<Arrived> arrived;      // ascending; a rank is in one of them at most
+  std::vector<Arrived> arrived;       // ascending; a rank is in one of them at most
   std::vector<Operation> operations;  // by number
 
   // It tells that there is a communicator, and no more.

@@ -16,12 +16,12 @@ namespace {
 constexpr size_t kReceive = size_t{176} << 10;
 constexpr size_t kReceiveOne = kReceive;  // where but one has something
 constexpr size_t kReceiveLeast = size_t{16} << 10;
-constexpr int kCalls = 3;            // to the kernel, to send on one connection
-constexpr uint32_t kQuiet = 1024;    // receives in vain until a connection is no longer hot,
-constexpr uint32_t kReplaced = 64;   // or gives way to another
-constexpr uint32_t kDrowsy = 128;    // receives in vain, after which it is tried at every kNap-th poll only
+constexpr int kCalls = 3;           // to the kernel, to send on one connection
+constexpr uint32_t kQuiet = 1024;   // receives in vain until a connection is no longer hot,
+constexpr uint32_t kReplaced = 64;  // or gives way to another
+constexpr uint32_t kDrowsy = 128;   // receives in vain, after which it is tried at every kNap-th poll only
 constexpr uint32_t kNap = 8;
-constexpr uint32_t kLookEvery = 16;  // polls until epoll is asked, ...
+constexpr uint32_t kLookEvery = 16;    // polls until epoll is asked, ...
 constexpr uint32_t kLookSeldom = 256;  // ... where all connections are hot
 
 }  // namespace
@@ -34,7 +34,8 @@ size_t TcpDomain::poll(std::span<Done> done) noexcept {
   size_t budget = kPiece;
   const size_t hot = hot_count();
   ++polls_;
-  if (hot == 0 || polls_ - looked_ >= (hot < 2 * endpoints_.size() ? kLookEvery : kLookSeldom) || !connecting_.empty()) {
+  if (hot == 0 || polls_ - looked_ >= (hot < 2 * endpoints_.size() ? kLookEvery : kLookSeldom) ||
+      !connecting_.empty()) {
     looked_ = polls_;
     look();
   }

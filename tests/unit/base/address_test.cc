@@ -25,8 +25,9 @@ TEST(Address, TextAndBack) {
 }
 
 TEST(Address, WhatIsNoneIsRefused) {
-  for (const char* text : {"", "10.0.0", "10.0.0.256", "1.2.3.4.5", "localhost", "10.0.0.1:80", "[10.0.0.1", "fd00:::1",
-                           "10.0.0.1%lo", "fe80::1%", "fe80::1%nosuchlink", "fe80::1%0", "%", "[]"}) {
+  for (const char* text :
+       {"", "10.0.0", "10.0.0.256", "1.2.3.4.5", "localhost", "10.0.0.1:80", "[10.0.0.1", "fd00:::1",
+        "10.0.0.1%lo", "fe80::1%", "fe80::1%nosuchlink", "fe80::1%0", "%", "[]"}) {
     auto a = parse_ip(text);
     ASSERT_FALSE(a.ok()) << text;
     EXPECT_EQ(a.status().code(), Code::invalid);
@@ -42,7 +43,8 @@ TEST(Address, Kinds) {
   EXPECT_FALSE(ip("::1").any());
 }
 
-// What travels as bytes is compared as bytes: by who logs an address once, by who looks whether it is its own.
+// What travels as bytes is compared as bytes: by who logs an address once, by who looks whether it is its
+// own.
 TEST(Address, HasOneForm) {
   Address a = ip("10.0.0.1");
   EXPECT_TRUE(a.valid() && ip("fd00::1").valid());

@@ -229,7 +229,8 @@ TEST_P(Over, AVisitorWaitsToBeMet) {
       if (talk(*group, 0, "hello " + std::to_string(rank)) != "well met") return "no answer";
     } else {
       for (int i = 0; i < 2; i++) {
-        if (!poll_until(*group, [&, &group = group] { return !group->visitors().empty(); })) return "no visitor";
+        if (!poll_until(*group, [&, &group = group] { return !group->visitors().empty(); }))
+          return "no visitor";
         const int visitor = group->visitors().front();
         if (talk(*group, visitor, "well met") != "hello " + std::to_string(visitor)) return "wrong words";
       }

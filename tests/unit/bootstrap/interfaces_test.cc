@@ -89,9 +89,13 @@ TEST(HostPorts, AreParsed) {
   EXPECT_EQ((*list)[0].port, 2000);
   EXPECT_EQ((*list)[2].host, "fd00::1");
   EXPECT_EQ((*list)[2].port, 65535);
-  for (const char* bad : {"", "node1", "node1:", ":1", "node1:0", "node1:65536", "node1:x", "node1:1x",
-                          "fd00::1:5", "[fd00::1]", "[fd00::1]5", "[fd00::1", "[node1]:5", "a:1,", "a:1,,b:2",
-                          "a:-1", "a: 1", "a b:1", "a:1, b:2", "a\n:1", "a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1"}) {
+  for (const char* bad : {"",          "node1",      "node1:",
+                          ":1",        "node1:0",    "node1:65536",
+                          "node1:x",   "node1:1x",   "fd00::1:5",
+                          "[fd00::1]", "[fd00::1]5", "[fd00::1",
+                          "[node1]:5", "a:1,",       "a:1,,b:2",
+                          "a:-1",      "a: 1",       "a b:1",
+                          "a:1, b:2",  "a\n:1",      "a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1,a:1"}) {
     EXPECT_EQ(parse_host_ports(bad).status().code(), Code::invalid) << bad;
   }
 }

@@ -152,8 +152,8 @@ TEST_P(MachineOnFake, MixesRanksThatRunARoundWithRanksThatDoNot) {
   run_sequence(setup, seed * 2000, 60);
 }
 
-// Messages of 256 KiB fill windows over and over, with credit that messages carry and credit by itself in turn; the
-// program that sends all before it receives needs it for whole messages.
+// Messages of 256 KiB fill windows over and over, with credit that messages carry and credit by itself in
+// turn; the program that sends all before it receives needs it for whole messages.
 TEST_P(MachineOnFake, FillsWindowsOverAndOver) {
   const uint64_t seed = uint64_t(GetParam());
   World setup{.ranks = 2, .fabric = moods(2 * seed + 1)};

@@ -81,7 +81,8 @@ void Rank::link(int r) {
     wire.any_source = !domain_->capabilities().local_needs_region;
     wire.max_add = domain_->capabilities().max_add;
   }
-  auto* own = reinterpret_cast<LinkHead*>(heap_.data() + round_up(sizeof(NetworkLinkMemory), 4096) * size_t(r));
+  auto* own =
+      reinterpret_cast<LinkHead*>(heap_.data() + round_up(sizeof(NetworkLinkMemory), 4096) * size_t(r));
   peer.mailbox = std::make_unique<Mailbox>(wire, own);
   links_[size_t(r)] = {peer.mailbox.get(), mapped, heap_.size(), 0, 0, peer.endpoint.get(), false};
 }

@@ -72,7 +72,8 @@ TEST(Record, WhatIsOddInAListIsLeftOut) {
   EXPECT_EQ(parse_record(with("\"ranks\": [0, 2]", "\"ranks\": [0, 4]"))->arrived.size(), 1u);
   EXPECT_EQ(parse_record(with("\"ranks\": [0, 2]", "\"ranks\": [2, 0]"))->arrived.size(), 1u);
   EXPECT_EQ(parse_record(with("\"ranks\": [0, 2]", "\"ranks\": 7"))->arrived.size(), 1u);
-  EXPECT_EQ(parse_record(with("\"ranks\": [0, 2]", "\"ranks\": [0, 3]"))->arrived.size(), 1u) << "a rank comes once";
+  EXPECT_EQ(parse_record(with("\"ranks\": [0, 2]", "\"ranks\": [0, 3]"))->arrived.size(), 1u)
+      << "a rank comes once";
   EXPECT_EQ(parse_record(with("\"number\": 9", "\"number\": {}"))->operations.size(), 2u);
   EXPECT_FALSE(parse_record(with("\"ms\": 1500", "\"ms\": []"))->wait);
   EXPECT_FALSE(parse_record(with("{\"status\"", "[{\"status\"").substr(0, 100)));

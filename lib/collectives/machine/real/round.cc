@@ -69,7 +69,8 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
 
 // A sender that runs no round tells where the bytes lie, if it is so many.
 bool Machine::land_mapped(const Action& a, int32_t peer, Arrival& arrival, size_t bytes) noexcept {
-  if (bytes <= kInlineMappedBytes || !land_descriptor(links_[size_t(peer)], 0, a, 0, arrival, 0, bytes)) return false;
+  if (bytes <= kInlineMappedBytes || !land_descriptor(links_[size_t(peer)], 0, a, 0, arrival, 0, bytes))
+    return false;
   if (status_.ok() && arrival.form != Form::mapped) {
     fail(Code::internal, "rank " + std::to_string(peer) + " sent " + std::to_string(bytes) +
                              " bytes in a form that is for more: please report it");

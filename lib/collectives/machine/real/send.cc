@@ -33,7 +33,7 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   const size_t offset = offset_of(from, a, w);
   const Bound& buffer = bound(from.in());
   const bool mapped = buffer.shared && link.shared != nullptr && !call_.buffered;
-  const size_t most_inline = mapped                     ? kInlineMappedBytes
+  const size_t most_inline = mapped                   ? kInlineMappedBytes
                              : link.mailbox->mapped() ? kInlineBytes
                                                       : kInlineNetworkBytes;
   if (bytes <= most_inline) return send_lines(w, a, buffer.data + offset, bytes);
@@ -42,7 +42,8 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   return send_parts(w, a, r, buffer.data + offset, bytes);
 }
 
-// The peer's next message may carry credit, and this rank may come to receive it only after what it sends now.
+// The peer's next message may carry credit, and this rank may come to receive it only after what it sends
+// now.
 void Machine::look_for_credit(Link& link, uint32_t stream) noexcept {
   const Line* line = link.mailbox->in(stream).peek(call_.tag | kDescriptorBit);
   if (line == nullptr) return;
