@@ -8,7 +8,7 @@ set -euo pipefail
 
 lab_begin
 lay_out "$1"
-rank_env=(PLAIT_BOOTSTRAP_TIMEOUT=10 PLAIT_TIMEOUT=10)
+rank_env=(PLAIT_BOOTSTRAP_TIMEOUT=5 PLAIT_TIMEOUT=5)
 
 # Standard input, output, error and a few more: enough to start, whatever the machine, not to meet the others.
 # shellcheck disable=SC2016  # the rank's shell expands it
