@@ -129,10 +129,11 @@ void Machine::choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) no
       if (out.room(1)) r.placed |= bit;
     } else if (bytes > kInlineBytes &&
                (call_.buffered || !bound(a.dst.in()).shared || link.shared == nullptr)) {
-      if (parts <= kParts && out.room(parts) && out.room_for_parts(parts)) r.fused |= bit;
+      if (parts > kParts || !out.room(parts) || !out.room_for_parts(parts)) continue;
+      (out.takes_sources() ? r.sourced : r.fused) |= bit;
     }
   }
-  r.fused |= r.placed;
+  r.fused |= r.placed | r.sourced;
 }
 
 Machine::Turn Machine::fold_pieces(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept {
@@ -168,10 +169,11 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
                     ? links_[size_t(source.peer)].mailbox->in(stream_of(source.lane, w)).part(0)
                     : arrivals[k].data + from;
   }
-  const bool all_fused = a.dead && a.fused < 64 && r.fused + 1 == uint64_t(1) << a.fused;
+  const uint64_t written = r.fused & ~r.sourced;
+  const bool all_fused = a.dead && a.fused < 64 && written + 1 == uint64_t(1) << a.fused;
   if (!all_fused) outputs[count++] = bound(a.dst.in()).data + offset_of(a.dst, a, w) + from;
   for (uint32_t k = 0; k < a.fused && count <= kMaxOperands; k++) {
-    if ((r.fused >> k & 1) == 0) continue;
+    if ((written >> k & 1) == 0) continue;
     const Action& b = s.actions[s.fused[a.first_fused + k]];
     Link& link = links_[size_t(b.peer)];
     outputs[count++] = (r.placed >> k & 1) != 0
@@ -203,8 +205,10 @@ void Machine::end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes)
     const Action& b = s.actions[s.fused[a.first_fused + k]];
     Link& link = links_[size_t(b.peer)];
     const uint32_t stream = stream_of(b.lane, w);
+    const std::byte* from =
+        (r.sourced >> k & 1) != 0 ? bound(a.dst.in()).data + offset_of(a.dst, a, w) + r.cursor : nullptr;
     fill_descriptor(b.peer, stream, kPart, 0);
-    link.mailbox->out(stream).publish_part(call_.tag | kDescriptorBit, uint32_t(bytes));
+    link.mailbox->out(stream).publish_part(call_.tag | kDescriptorBit, uint32_t(bytes), from);
     if (link.mailbox->mapped()) link.mailbox->notify();
   }
 }

@@ -98,16 +98,23 @@ bool Machine::step() noexcept {
 void Machine::complete(uint32_t w, uint32_t action) noexcept {
   const Schedule& s = *call_.schedule;
   const Action& a = s.actions[action];
-  const uint64_t fused = run_of(w, action).fused;
+  const uint64_t fused = run_of(w, action).fused, sourced = run_of(w, action).sourced;
   window_[w].left--;
   for (uint32_t k = 0; k < a.nexts; k++) {
     const uint32_t to = s.next[a.first_next + k];
     if (--waits_[w * actions_ + to] == 0) active_[active_count_++] = {w, to};
   }
-  // Sends served in the same pass are done, too: they were never started.
+  // Sends served in the same pass are done, too, never having been started; but what the transport still
+  // reads is not to be written yet.
   for (uint32_t k = 0; k < a.fused && fused != 0; k++) {
     if ((fused >> k & 1) == 0) continue;
     const uint32_t send = s.fused[a.first_fused + k];
+    const Action& b = s.actions[send];
+    if ((sourced >> k & 1) != 0 &&
+        !links_[size_t(b.peer)].mailbox->out(stream_of(b.lane, w)).sources_free()) {
+      run_of(w, send).phase = Phase::drained;
+      continue;
+    }
     auto* end = active_.data() + active_count_;
     auto* at = std::find(active_.data(), end, Enabled{w, send});
     std::copy(at + 1, end, at);

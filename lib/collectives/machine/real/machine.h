@@ -112,6 +112,7 @@ class Machine {
     uint64_t cursor = 0;   // bytes done
     uint64_t fused = 0;    // bit k: its k-th fused send is served in this pass ...
     uint64_t placed = 0;   // ... and stored straight into the peer's output
+    uint64_t sourced = 0;  // ... or read by the transport where the result is stored
     uint32_t landed = 0;   // sources that have landed whole
     uint32_t awaited = 0;  // sequence whose acknowledgement a send awaits
     Phase phase = Phase::fresh;
