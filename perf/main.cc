@@ -33,9 +33,11 @@ plait_comm_config comm_config(const Options& options, const std::string& job, in
   return config;
 }
 
-// Says what happened, once for each rank, whole lines even when threads fail together.
+// Says what happened, once for each rank, whole lines even when threads fail together. A rank of -1 is not
+// known yet.
 void complain(int rank, const std::string& text) {
-  std::fprintf(stderr, "plait-perf: rank %d: %s\n", rank, text.c_str());
+  const std::string who = rank < 0 ? "" : "rank " + std::to_string(rank) + ": ";
+  std::fprintf(stderr, "plait-perf: %s%s\n", who.c_str(), text.c_str());
 }
 
 // Rank 0 ends the output. The JSON holds what was measured, also when a later row failed.
@@ -64,7 +66,9 @@ bool run_rank(const Options& options, const std::string& job, int thread) {
   plait_comm_config config = comm_config(options, job, thread);
   plait_comm* comm = nullptr;
   if (plait_comm_create(&config, &comm) != PLAIT_OK) {
-    complain(environment_number("RANK", 0) * options.threads + thread, plait_last_error(nullptr));
+    const bool known = options.threads > 1 || std::getenv("RANK") != nullptr;  // else a launcher's business
+    complain(known ? environment_number("RANK", 0) * options.threads + thread : -1,
+             plait_last_error(nullptr));
     return false;
   }
   int32_t rank = 0, size = 0;
