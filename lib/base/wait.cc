@@ -18,9 +18,9 @@ Turn Waiter::next_crowded() noexcept {
   return polls_ % 32 == 0 ? Turn::check : Turn::again;
 }
 
-Waiter::Policy wait_policy(int ranks) noexcept {
+Waiter::Policy wait_policy(bool crowded) noexcept {
   // About 2 ms of polling with a core each; 150 task switches of 0.7-0.9 us when cores are shared.
-  return {.crowded = ranks > usable_cores(), .spins = 64 * 1024, .yields = 150};
+  return {.crowded = crowded, .spins = 64 * 1024, .yields = 150};
 }
 
 }  // namespace plait

@@ -60,7 +60,7 @@ class Waiter {
   uint32_t polls_ = 0;
 };
 
-// The policy for `ranks` ranks on this host.
-Waiter::Policy wait_policy(int ranks) noexcept;
+// Crowded: ranks share cores.
+Waiter::Policy wait_policy(bool crowded) noexcept;
 
 }  // namespace plait

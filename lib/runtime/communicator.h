@@ -16,6 +16,7 @@
 #include "collectives/plan.h"
 #include "runtime/board.h"
 #include "runtime/config.h"
+#include "runtime/cores.h"
 #include "runtime/fabric.h"
 #include "runtime/peer.h"
 #include "runtime/recorder.h"
@@ -152,6 +153,7 @@ class Communicator {
   void expose_plain(collectives::real::Bound& bound, size_t bytes);
 
   const Config config_;
+  Share share_;
   Waiter::Policy policy_;
   transport::shm::Arena* arena_ = nullptr;
   std::unique_ptr<bootstrap::Group> group_;  // null for a communicator of one rank

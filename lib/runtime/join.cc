@@ -19,6 +19,7 @@ namespace {
 struct Info {
   uint32_t fences = 0;  // 1: it joined base/fence.h
   uint32_t reserved = 0;
+  Seat seat;
 };
 
 // With more ranks than cores, where a rank starts decides how well the cores are shared: each is put on its
@@ -42,7 +43,7 @@ void nudge(int32_t rank) noexcept {
 
 Communicator::Communicator(const Config& config)
     : config_(config),
-      policy_(wait_policy(config.size)),
+      policy_(wait_policy(config.size > usable_cores())),
       fabric_(config.rank),
       ways_(size_t(config.size), Way::shm),
       peers_(size_t(config.size)),
@@ -118,10 +119,10 @@ Status Communicator::join(uint32_t epoch) {
     planner_->over_network();
     PLAIT_TRY(open_network(bounds));
   }
-  policy_ = wait_policy(levels_.near);
   if (policy_.crowded) nudge(config_.local_rank >= 0 ? config_.local_rank : config_.rank);
-  log::info("communicator of {} ranks, {} of them on this host ({}), {} cores", config_.size, levels_.near,
-            policy_.crowded ? "sharing cores" : "a core each", usable_cores());
+  log::info("communicator of {} ranks, {} of them on this host; {} of the job's share {} cores here ({})",
+            config_.size, levels_.near, share_.ranks, share_.cores,
+            policy_.crowded ? "crowded" : "a core each");
   return {};
 }
 
@@ -138,21 +139,25 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
   const ByteView identity = fabric_.domain(Way::shm)->identity();
   fences_ = join_fences();
   Bytes mine;
-  append(mine, Info{fences_, 0});
+  append(mine, Info{fences_, 0, my_seat()});
   mine.insert(mine.end(), identity.begin(), identity.end());
   auto all = group_->allgather(mine, bounds);
   if (!all.ok()) return all.status();
   std::set<std::string> hosts;
+  std::vector<Seat> seats(size_t(config_.size));
   for (int32_t r = 0; r < config_.size; r++) {
     ByteView view = (*all)[size_t(r)];
     Info info;
     if (!take(view, info)) return {Code::version, name_of(r) + " sent a broken description of itself"};
     fences_ = fences_ && info.fences == 1;
+    seats[size_t(r)] = info.seat;
     ways_[size_t(r)] = std::ranges::equal(view, identity) ? Way::shm : Way::tcp;
     hosts.emplace(reinterpret_cast<const char*>(view.data()), view.size());
   }
   levels_.near = int32_t(std::count(ways_.begin(), ways_.end(), Way::shm));
   levels_.hosts = int32_t(hosts.size());
+  share_ = share_of(seats, size_t(config_.rank));
+  policy_ = wait_policy(share_.crowded());
   return {};
 }
 

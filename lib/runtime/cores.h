@@ -1,0 +1,34 @@
+// Which ranks compete for cores: what decides how a rank waits.
+#pragma once
+
+#include <sched.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace plait::runtime {
+
+// Where a rank may run, as it tells the others. The kernel counts, not the host: containers of one machine
+// are hosts of their own to a job, and share its cores all the same.
+struct Seat {
+  uint64_t kernel = 0;  // of its boot id; 0: not known, alone
+  cpu_set_t cpus{};     // none: not known (more of them than a cpu_set_t holds), all
+};
+static_assert(std::is_trivially_copyable_v<Seat>);
+
+// Of the calling thread.
+Seat my_seat() noexcept;
+
+struct Share {
+  int ranks = 1, cores = 1;
+  bool crowded() const noexcept { return ranks > cores; }
+};
+
+// The ranks that compete with number `mine`, itself among them, and the cores they have together: all that
+// overlap with it, with those that overlap with these, and so on. Ranks that are bound to a core each do not
+// compete.
+Share share_of(std::span<const Seat> seats, size_t mine);
+
+}  // namespace plait::runtime

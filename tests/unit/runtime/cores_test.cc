@@ -1,0 +1,70 @@
+// Who competes for cores with whom.
+#include "runtime/cores.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <vector>
+
+namespace plait::runtime {
+namespace {
+
+Seat seat(uint64_t kernel, std::initializer_list<int> cpus) {
+  Seat s;
+  s.kernel = kernel;
+  CPU_ZERO(&s.cpus);
+  for (int cpu : cpus) CPU_SET(cpu, &s.cpus);
+  return s;
+}
+
+void expect_share(const std::vector<Seat>& seats, size_t mine, int ranks, int cores) {
+  const Share share = share_of(seats, mine);
+  EXPECT_EQ(share.ranks, ranks) << "rank " << mine;
+  EXPECT_EQ(share.cores, cores) << "rank " << mine;
+  EXPECT_EQ(share.crowded(), ranks > cores);
+}
+
+TEST(Cores, RanksThatAreNotBoundShareAll) {
+  const std::vector<Seat> seats(4, seat(1, {0, 1}));
+  for (size_t r = 0; r < 4; r++) expect_share(seats, r, 4, 2);
+}
+
+TEST(Cores, RanksBoundToACoreEachDoNotCompete) {
+  const std::vector<Seat> seats = {seat(1, {0}), seat(1, {1}), seat(1, {700})};
+  for (size_t r = 0; r < 3; r++) expect_share(seats, r, 1, 1);
+}
+
+TEST(Cores, TwoOnOneCoreAreCrowdedThoughTheOthersAreNot) {
+  const std::vector<Seat> seats = {seat(1, {0}), seat(1, {0}), seat(1, {1})};
+  expect_share(seats, 0, 2, 1);
+  expect_share(seats, 1, 2, 1);
+  expect_share(seats, 2, 1, 1);
+}
+
+TEST(Cores, CompetitionIsPassedOn) {
+  const std::vector<Seat> seats = {seat(1, {0}), seat(1, {1}), seat(1, {0, 1}), seat(1, {2})};
+  for (size_t r = 0; r < 3; r++) expect_share(seats, r, 3, 2);
+  expect_share(seats, 3, 1, 1);
+}
+
+TEST(Cores, OtherKernelsHaveOtherCores) {
+  const std::vector<Seat> seats = {seat(1, {0, 1}), seat(2, {0, 1}), seat(1, {0, 1}), seat(2, {0, 1})};
+  for (size_t r = 0; r < 4; r++) expect_share(seats, r, 2, 2);
+}
+
+TEST(Cores, WhatIsNotKnownIsAllCoresOrNobodyElse) {
+  const std::vector<Seat> seats = {seat(1, {}), seat(1, {0}), seat(0, {0}), seat(0, {0})};
+  EXPECT_EQ(share_of(seats, 0).ranks, 2);
+  EXPECT_EQ(share_of(seats, 1).ranks, 2);
+  EXPECT_EQ(share_of(seats, 2).ranks, 1);
+}
+
+TEST(Cores, ThisThreadHasSome) {
+  const Seat mine = my_seat();
+  EXPECT_NE(mine.kernel, 0U);
+  EXPECT_GT(CPU_COUNT(&mine.cpus), 0);
+  EXPECT_EQ(my_seat().kernel, mine.kernel);
+}
+
+}  // namespace
+}  // namespace plait::runtime
