@@ -12,7 +12,7 @@ namespace {
 // FNV-1a.
 uint64_t hash(const std::string& text) noexcept {
   uint64_t h = 0xcbf29ce484222325;
-  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3;
+  for (char c : text) h = (h ^ uint8_t(c)) * 0x100000001b3;
   return h;
 }
 
