@@ -2,6 +2,7 @@
 #include "bootstrap/interfaces.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "bootstrap/resolve.h"
 
@@ -109,6 +110,7 @@ TEST(Resolve, NumbersCostNothingAndNamesAreBounded) {
   auto numeric = resolve("fd00::1", 7, over);
   ASSERT_TRUE(numeric.ok());
   EXPECT_EQ(to_string(numeric->front()), "[fd00::1]:7");
+  if (access("/etc/hosts", R_OK) != 0) GTEST_SKIP() << "no /etc/hosts here: nobody knows localhost";
   auto local = resolve("localhost", 7, soon);
   ASSERT_TRUE(local.ok()) << local.status().text();
   EXPECT_TRUE(local->front().loopback());
