@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/address.h"
+#include "base/hash.h"
 #include "bootstrap/hostlist.h"
 #include "bootstrap/resolve.h"
 
@@ -246,9 +247,7 @@ Result<Launch> detect(const Lookup& lookup) {
 }
 
 uint16_t root_port(std::string_view job) noexcept {
-  uint64_t hash = 0xcbf29ce484222325ull;
-  for (char c : job) hash = (hash ^ uint8_t(c)) * 0x100000001b3ull;
-  return uint16_t(20'000 + hash % 10'000);
+  return uint16_t(20'000 + fnv1a(job) % 10'000);
 }
 
 std::string parent_job() { return "parent-" + std::to_string(::getppid()); }

@@ -1,25 +1,19 @@
 #include "runtime/cores.h"
 
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/boot_id.h"
+#include "base/hash.h"
 #include "base/wait.h"
 
 namespace plait::runtime {
 namespace {
 
-// FNV-1a.
-uint64_t hash(const std::string& text) noexcept {
-  uint64_t h = 0xcbf29ce484222325;
-  for (char c : text) h = (h ^ uint8_t(c)) * 0x100000001b3;
-  return h;
-}
-
-bool overlap(const cpu_set_t& a, const cpu_set_t& b) noexcept {
+bool may_overlap(const cpu_set_t& a, const cpu_set_t& b) noexcept {
   cpu_set_t both;
   CPU_AND(&both, &a, &b);
-  return CPU_COUNT(&a) == 0 || CPU_COUNT(&b) == 0 || CPU_COUNT(&both) != 0;
+  return CPU_COUNT(&a) == 0 || CPU_COUNT(&both) != 0;
 }
 
 }  // namespace
@@ -28,24 +22,22 @@ Seat my_seat() noexcept {
   Seat seat;
   CPU_ZERO(&seat.cpus);
   if (sched_getaffinity(0, sizeof seat.cpus, &seat.cpus) != 0) CPU_ZERO(&seat.cpus);
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  if (!boot.empty()) seat.kernel = hash(boot);
+  if (const std::string boot = boot_id(); !boot.empty()) seat.kernel = fnv1a(boot);
   return seat;
 }
 
 Share share_of(std::span<const Seat> seats, size_t mine) {
-  Share share{0, 0};
   if (seats[mine].kernel == 0) return {1, usable_cores()};
   std::vector<bool> counted(seats.size());
   counted[mine] = true;
   cpu_set_t all = seats[mine].cpus;
-  bool known = CPU_COUNT(&all) != 0;
-  share.ranks = 1;
+  bool known = CPU_COUNT(&all) != 0;  // else it may run wherever any other does
+  Share share;
   for (bool grew = true; grew;) {
     grew = false;
     for (size_t r = 0; r < seats.size(); r++) {
-      if (counted[r] || seats[r].kernel != seats[mine].kernel || !overlap(seats[r].cpus, all)) continue;
+      if (counted[r] || seats[r].kernel != seats[mine].kernel) continue;
+      if (known && !may_overlap(seats[r].cpus, all)) continue;
       counted[r] = grew = true;
       share.ranks++;
       known = known && CPU_COUNT(&seats[r].cpus) != 0;

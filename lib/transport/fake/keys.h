@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 
 namespace plait::transport::fake {
 
@@ -29,11 +30,7 @@ struct Key {
 };
 
 // FNV-1a. It finds damage; forgers are found by the nonce.
-inline uint64_t sum_of(ByteView bytes) noexcept {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (std::byte b : bytes) hash = (hash ^ uint64_t(b)) * 0x100000001b3;
-  return hash;
-}
+inline uint64_t sum_of(ByteView bytes) noexcept { return fnv1a(bytes); }
 
 template <class T>
 void seal(T& value) noexcept {

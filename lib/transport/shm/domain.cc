@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 
+#include "base/boot_id.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -20,11 +20,9 @@ namespace {
 Bytes host_identity(const Options& options) {
   std::string text = "plait-shm-" + std::to_string(kVersion) + "/" + options.host_id;
   if (options.host_id.empty()) {
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
     struct stat net {};
     if (stat("/proc/self/ns/net", &net) != 0) net.st_ino = 0;
-    text += boot + "/" + std::to_string(net.st_ino);
+    text += boot_id() + "/" + std::to_string(net.st_ino);
   }
   auto view = std::as_bytes(std::span(text));
   return Bytes(view.begin(), view.end());

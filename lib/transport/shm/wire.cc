@@ -2,13 +2,12 @@
 
 #include <string>
 
+#include "base/hash.h"
+
 namespace plait::transport::shm {
 
 uint64_t sum_of(const Ticket& ticket) noexcept {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (std::byte b : bytes_of(ticket).first(sizeof ticket - sizeof ticket.sum))
-    hash = (hash ^ uint64_t(b)) * 0x100000001b3;
-  return hash;
+  return fnv1a(bytes_of(ticket).first(sizeof ticket - sizeof ticket.sum));
 }
 
 Result<Ticket> parse_ticket(ByteView view) {

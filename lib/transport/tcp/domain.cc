@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 
+#include "base/boot_id.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -17,8 +17,7 @@ namespace {
 
 // Network namespaces matter, since loopback addresses live in them.
 uint64_t host_id() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::string boot = boot_id();
   struct stat net {};
   if (stat("/proc/self/ns/net", &net) != 0) net.st_ino = 0;
   boot += "/" + std::to_string(net.st_ino);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/hash.h"
+
 namespace plait::transport::tcp {
 
 namespace {
@@ -65,11 +67,7 @@ uint8_t family_of(const Address& address) noexcept {
   return address.loopback() ? kLoopback6 : kIp6;
 }
 
-uint64_t sum_of(ByteView bytes) noexcept {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (std::byte b : bytes) hash = (hash ^ uint64_t(b)) * 0x100000001b3;
-  return hash;
-}
+uint64_t sum_of(ByteView bytes) noexcept { return fnv1a(bytes); }
 
 Result<Ticket> parse_ticket(ByteView bytes) {
   auto ticket = parse_summed<Ticket>(bytes, "ticket");

@@ -57,6 +57,8 @@ TEST(Cores, WhatIsNotKnownIsAllCoresOrNobodyElse) {
   EXPECT_EQ(share_of(seats, 0).ranks, 2);
   EXPECT_EQ(share_of(seats, 1).ranks, 2);
   EXPECT_EQ(share_of(seats, 2).ranks, 1);
+  const std::vector<Seat> more = {seat(1, {}), seat(1, {0}), seat(1, {1})};
+  for (size_t r = 0; r < 3; r++) EXPECT_EQ(share_of(more, r).ranks, 3) << "rank " << r;
 }
 
 TEST(Cores, ThisThreadHasSome) {
