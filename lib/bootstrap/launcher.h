@@ -28,8 +28,8 @@ struct Launcher {
   const char* root_host = "MASTER_ADDR";  // a host where rank 0 is, as a name or address
   const char* node_list = nullptr;        // a Slurm host list; rank 0 is on the first
   const char* job = nullptr;              // pieces of the job's name, "A+B": joined by /
-  bool own_hosts =
-      false;  // each rank is on its own, as pods are; else all are on one unless it says otherwise
+  // Each rank is on a host of its own, as pods are; else all are on one unless it says otherwise.
+  bool own_hosts = false;
 };
 std::span<const Launcher> launchers() noexcept;
 

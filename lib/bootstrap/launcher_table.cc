@@ -7,9 +7,8 @@ namespace plait::bootstrap {
 namespace {
 
 constexpr std::array kLaunchers = {
-    // GROUP_RANK tells them from a WORLD_SIZE that somebody exported. A run id may be "none": host and port
-    // of
-    // torch's store tell jobs apart then, the count of restarts one life of a job from the next.
+    // GROUP_RANK tells them from a WORLD_SIZE that somebody exported. A run id may be "none": then host and
+    // port of torch's store tell jobs apart, and the count of restarts one life of a job from the next.
     Launcher{.name = "torchrun or plait-run",
              .marker = "TORCHELASTIC_RUN_ID|GROUP_RANK",
              .rank = "RANK",
