@@ -224,5 +224,8 @@ TEST_P(Conformance, Basics_ExposeFromAnotherThread) {
   EXPECT_TRUE(fine) << exposed.load() << " regions, " << sent << " signals";
 }
 
+INSTANTIATE_TEST_SUITE_P(Transport, Conformance, testing::ValuesIn(backends()),
+                         [](const testing::TestParamInfo<Backend>& one) { return one.param.name; });
+
 }  // namespace
 }  // namespace plait::transport::conformance

@@ -185,7 +185,4 @@ bool Conformance::fails(Side& side, const Transfer& transfer) {
   return failed && own.oks(side.cookie) == 0 && own.oks(transfer.cookie) == 0;
 }
 
-INSTANTIATE_TEST_SUITE_P(Transport, Conformance, testing::ValuesIn(backends()),
-                         [](const testing::TestParamInfo<Backend>& one) { return one.param.name; });
-
 }  // namespace plait::transport::conformance

@@ -1,0 +1,131 @@
+// What a receiver tells of its slots, and the bytes that come for them.
+#include <cstring>
+
+#include "transport/message_receive.h"
+
+namespace plait::transport {
+
+void MessageReceives::owe(uint16_t s) noexcept {
+  if (slots_[s].due) return;
+  slots_[s].due = true;
+  due_.push() = s;
+}
+
+bool MessageReceives::advance() noexcept {
+  bool moved = false;
+  for (; !due_.empty() && tell(due_.front()); moved = true) {
+    const uint16_t s = due_.front();
+    due_.pop();
+    slots_[s].due = false;
+    if (slots_[s].phase == Phase::refusing) {
+      too_long(s, slots_[s].bytes);
+    } else if (slots_[s].phase == Phase::ended) {
+      slots_[s].phase = Phase::free;
+      free_slots_.give(s);
+    }
+  }
+  return moved;
+}
+
+// False when there is no room for the lines that it takes.
+bool MessageReceives::tell(uint16_t s) noexcept {
+  Slot& slot = slots_[s];
+  const bool wanted =
+      slot.phase == Phase::waiting || slot.phase == Phase::matched || slot.phase == Phase::refusing;
+  if (!wanted || slot.posted) return true;
+  if (!lines_.room(2)) return false;
+  if (slot.phase != Phase::refusing) slot.region = region_of(slot);
+  if (slot.region != kNoRegion) told_[slot.region].uses++;
+  const bool waits = slot.phase == Phase::waiting;
+  MessageLine& line = lines_.next(waits ? LineKind::post : LineKind::grant);
+  write_place(slot, line);
+  line.fields.slot = MessageHandle::make(s, slot.generation);
+  if (waits) {
+    line.fields.ahead = ahead_of(s);
+    line.fields.seen = messages_;
+  } else {
+    line.fields.send = slot.send;
+  }
+  lines_.publish();
+  slot.posted = true;
+  return true;
+}
+
+void MessageReceives::write_place(const Slot& slot, MessageLine& line) const noexcept {
+  line.id = slot.region;
+  line.fields.tag = slot.tag;
+  line.fields.bytes = slot.data.bytes;
+  if (slot.region == kNoRegion) return;
+  line.fields.offset =
+      uint64_t(slot.data.data - static_cast<const std::byte*>(slot.data.region->memory().base));
+}
+
+uint32_t MessageReceives::ahead_of(uint16_t slot) const noexcept {
+  uint32_t ahead = 0;
+  for (uint16_t s = waiting_.first(); s != slot; s = waiting_.next(s))
+    ahead += slots_[s].tag == slots_[slot].tag;
+  return ahead;
+}
+
+// The number under which the peer knows the slot's region; it is told of one that it does not know.
+// kNoRegion: its bytes cannot be put there, or all numbers are in use.
+uint16_t MessageReceives::region_of(const Slot& slot) noexcept {
+  if (slot.data.region == nullptr) return kNoRegion;
+  const ByteView key = slot.data.region->key();
+  if (key.empty() || key.size() > kMessageKeyBytes) return kNoRegion;
+  uint16_t oldest = kNoRegion;
+  for (uint16_t i = 0; i < kMessageRegions; i++) {
+    Told& told = told_[i];
+    if (told.key_bytes == key.size() && std::memcmp(told.key.data(), key.data(), key.size()) == 0) {
+      told.latest = ++tells_;
+      return i;
+    }
+    if (told.uses == 0 && (oldest == kNoRegion || told.latest < told_[oldest].latest)) oldest = i;
+  }
+  if (oldest == kNoRegion) return kNoRegion;
+  Told& told = told_[oldest];
+  std::memcpy(told.key.data(), key.data(), key.size());
+  told.key_bytes = key.size();
+  told.latest = ++tells_;
+  MessageLine& line = lines_.next(LineKind::region);
+  line.id = oldest;
+  line.flags = uint8_t(key.size());
+  std::memcpy(line.key, key.data(), key.size());
+  lines_.publish();
+  return oldest;
+}
+
+// Bytes may come before the line that says what they are: then they wait in the counter.
+bool MessageReceives::land() noexcept {
+  const uint64_t landed =
+      wiring_.endpoint->counter(uint16_t(wiring_.first_counter + 1)).load(std::memory_order_acquire);
+  bool moved = false;
+  while (!coming_.empty()) {
+    Coming& front = coming_.front();
+    if (front.streamed) {
+      moved = land_parts(front, landed) || moved;
+      if (front.copied != slots_[front.slot].bytes) return moved;
+    } else {
+      if (landed - landed_ < front.pieces) return moved;
+      landed_ += front.pieces;
+    }
+    end(front.slot, slots_[front.slot].bytes);
+    coming_.pop();
+    moved = true;
+  }
+  return moved;
+}
+
+bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
+  bool moved = false;
+  const Slot& slot = slots_[coming.slot];
+  for (; landed_ != landed && coming.copied != slot.bytes; landed_++, moved = true) {
+    const auto bytes = std::min<uint64_t>(kStreamPartBytes, slot.bytes - coming.copied);
+    std::memcpy(slot.data.data + coming.copied, wiring_.own->parts[lines_.consumed.parts++ % kStreamParts],
+                bytes);
+    coming.copied += bytes;
+  }
+  return moved;
+}
+
+}  // namespace plait::transport

@@ -1,0 +1,78 @@
+// The lines that a link writes to its peer: staged in order, posted as far as the endpoint takes them,
+// several as one put; and the credit that comes back and goes along.
+#pragma once
+
+#include "transport/message_wire.h"
+#include "transport/transport.h"
+
+namespace plait::transport {
+
+// How a link gets at its endpoint and both memories. All of it outlives the link.
+struct MessageWiring {
+  Endpoint* endpoint = nullptr;                // ready, and the peer said so
+  const Capabilities* capabilities = nullptr;  // of its domain
+  RemoteRegion* remote = nullptr;              // holds the peer's MessageMemory for this rank ...
+  uint64_t remote_offset = 0;                  // ... here
+  MessageMemory* mapped = nullptr;             // the same by store, or null
+  MessageMemory* own = nullptr;                // this rank's, for the peer
+  MessageMemory* shadow = nullptr;             // to put from; where `mapped`, only its lines are used
+  const Region* shadow_region = nullptr;       // null where the domain needs none
+  uint16_t first_counter = 0;                  // even; of kMessageCounters, alike on both sides
+  uint64_t first_cookie = 0;                   // of kMessageCookies
+};
+
+// What a link has consumed of its peer's: told with every line.
+struct MessageCredit {
+  uint32_t lines = 0, units = 0, parts = 0;
+};
+
+class MessageLines {
+ public:
+  void bind(const MessageWiring& wiring) noexcept { wiring_ = wiring; }
+
+  // One line is kept for credit: without it two links that have filled each other's rings would wait for
+  // ever.
+  bool room(uint32_t lines = 1) const noexcept { return tail_ - theirs_.lines + lines < kMessageLines; }
+  bool room_for_credit() const noexcept { return tail_ - theirs_.lines < kMessageLines; }
+  // An empty line of a kind, which publish() makes the next one.
+  MessageLine& next(LineKind kind) noexcept;
+  // Returns how many lines were published, this one included: see posted().
+  uint32_t publish() noexcept;
+
+  // Room in the peer's units for a message; the bytes of one that does not lie in its line are copied there.
+  bool room_for_units(uint32_t bytes) const noexcept {
+    return place_units(units_, units_of(bytes)) + units_of(bytes) - theirs_.units <= kUnits;
+  }
+  // Fills the payload of next(), with `bytes` bytes that it copies.
+  void place(MessageLine& line, const std::byte* data, uint32_t bytes) noexcept;
+
+  // Posts what the endpoint takes. True when nothing is left.
+  bool flush() noexcept;
+  // Has line number `line` (of publish()) been posted?
+  bool posted(uint32_t line) const noexcept { return int32_t(posted_ - line) >= 0; }
+
+  // What the peer consumed. False when it cannot have.
+  bool credited(const MessageLine& line) noexcept;
+  uint32_t peer_parts() const noexcept { return theirs_.parts; }
+  void part_sent() noexcept { parts_++; }
+  bool room_for_part() const noexcept { return parts_ - theirs_.parts < kStreamParts; }
+  uint32_t parts() const noexcept { return parts_; }
+
+  MessageCredit consumed;      // what this side consumed
+  bool owes() const noexcept;  // enough that the peer might wait for it
+
+ private:
+  size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
+  Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;
+
+  MessageWiring wiring_;
+  uint32_t tail_ = 0, posted_ = 0, units_ = 0, parts_ = 0;  // written
+  MessageCredit theirs_, told_;
+  // Of each line that is not posted: the units to put before it.
+  struct Payload {
+    uint32_t unit = 0, bytes = 0;
+  };
+  Payload payload_[kMessageLines];
+};
+
+}  // namespace plait::transport

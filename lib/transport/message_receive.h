@@ -1,0 +1,129 @@
+// The receiving half of a message link: finds the slot that each message meets, tells the peer where it may
+// put, and sees what landed. It alone decides what meets what; the peer comes to the same answer by counting.
+#pragma once
+
+#include "base/ring.h"
+#include "transport/message_lines.h"
+#include "transport/message_pool.h"
+#include "transport/message_request.h"
+
+namespace plait::transport {
+
+// Where a message of a tag may go.
+struct MessageSlot {
+  uint32_t tag = 0;
+  LocalSlice
+      data;  // region: exposed with Access::write or both, for bytes to be put there; null: they are copied
+};
+
+// Which units hold messages that nobody has taken yet. They come in order, leave in any, and are given back
+// in order.
+class UnitLedger {
+ public:
+  // Where the next message's units begin. False when there are not so many.
+  bool take(uint32_t bytes, uint32_t& at) noexcept;
+  void give(uint32_t at) noexcept;
+  uint32_t given() const noexcept { return tail_; }
+
+ private:
+  void note(uint32_t from, uint32_t to, bool free) noexcept;
+  uint32_t head_ = 0, tail_ = 0;
+  std::array<uint32_t, kUnits> end_{};  // by first unit
+  std::array<bool, kUnits> free_{};
+};
+
+class MessageReceives {
+ public:
+  static constexpr uint32_t kMost = kMessageSlots;
+
+  MessageReceives(const MessageWiring& wiring, MessageLines& lines, std::string_view peer);
+
+  // Null: no room now.
+  MessageRequest* start(std::span<const MessageSlot> slots) noexcept;
+  void release(MessageRequest* request) noexcept;
+
+  // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
+  const char* take(const MessageLine& line) noexcept;
+  // What landed since. True when something did.
+  bool land() noexcept;
+  // Tells the peer of slots. True when something was told.
+  bool advance() noexcept;
+  void fail(const Status& status) noexcept;
+  const Status& trouble() const noexcept { return trouble_; }
+
+ private:
+  enum class Phase : uint8_t { free, waiting, matched, refusing, receiving, ended };
+  struct Slot {
+    Phase phase = Phase::free;
+    bool posted = false;  // the peer knows it
+    bool due = false;     // in due_
+    uint16_t generation = 0, request = 0, place = 0, region = 0;
+    uint32_t tag = 0, send = 0;
+    uint64_t bytes = 0;  // of its message
+    LocalSlice data;
+  };
+  // A message that came before its receive.
+  struct Arrival {
+    bool asked = false;
+    uint32_t tag = 0, unit = 0, send = 0;
+    uint64_t bytes = 0;
+    std::array<std::byte, kInlineBytes> inlined;
+  };
+  // A message whose bytes are on their way.
+  struct Coming {
+    uint16_t slot = 0;
+    bool streamed = false;
+    uint32_t pieces = 0;
+    uint64_t copied = 0;
+  };
+  struct Told {
+    std::array<std::byte, kMessageKeyBytes> key{};
+    size_t key_bytes = 0;
+    uint32_t uses = 0;  // by slots
+    uint64_t latest = 0;
+  };
+  static constexpr size_t kArrivals = kUnits + kMessageSends;
+
+  uint16_t waiting_for(uint32_t tag) const noexcept;
+  uint16_t arrived(uint32_t tag) const noexcept;
+  const char* take_eager(const MessageLine& line) noexcept;
+  const char* take_ask(const MessageLine& line) noexcept;
+  const char* take_direct(const MessageLine& line) noexcept;
+  const char* take_start(const MessageLine& line) noexcept;
+  const char* expect(uint16_t slot, const MessageLine& line) noexcept;
+  void deliver(uint16_t slot, const std::byte* from, uint64_t bytes) noexcept;
+  void match(uint16_t slot, uint64_t bytes, uint32_t send) noexcept;
+  void meet(uint16_t slot, uint16_t arrival) noexcept;
+
+  void owe(uint16_t slot) noexcept;
+  bool tell(uint16_t slot) noexcept;
+  void write_place(const Slot& slot, MessageLine& line) const noexcept;
+  uint32_t ahead_of(uint16_t slot) const noexcept;
+  uint16_t region_of(const Slot& slot) noexcept;
+  bool land_parts(Coming& coming, uint64_t landed) noexcept;
+
+  void end(uint16_t slot, size_t bytes) noexcept;
+  void too_long(uint16_t slot, uint64_t bytes) noexcept;
+
+  const MessageWiring wiring_;
+  MessageLines& lines_;
+  const std::string peer_;
+  std::array<MessageRequest, kMost> requests_;
+  IndexPool<kMost> free_requests_;
+  std::array<Slot, kMessageSlots> slots_;
+  IndexPool<kMessageSlots> free_slots_;
+  IndexList<kMessageSlots> waiting_;   // in the order of posting, without a message
+  Ring<uint16_t, kMessageSlots> due_;  // that the peer may have to be told of
+  std::array<Arrival, kArrivals> arrivals_;
+  IndexPool<kArrivals> free_arrivals_;
+  IndexList<kArrivals> early_;  // in the order of coming, without a receive
+  UnitLedger units_;
+  uint32_t messages_ = 0;               // that came
+  Ring<Coming, kMessageSlots> coming_;  // in the order of their bytes
+  uint64_t landed_ = 0;                 // pieces and parts that were counted
+  std::array<Told, kMessageRegions> told_;
+  uint64_t tells_ = 0;
+  Status trouble_;
+};
+
+}  // namespace plait::transport

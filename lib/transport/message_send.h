@@ -1,0 +1,105 @@
+// The sending half of a message link: announces messages in order, finds out from the peer's posts and grants
+// where they go, and moves their bytes.
+#pragma once
+
+#include <memory>
+
+#include "base/ring.h"
+#include "transport/message_lines.h"
+#include "transport/message_pool.h"
+#include "transport/message_request.h"
+
+namespace plait::transport {
+
+class MessageSends {
+ public:
+  MessageSends(const MessageWiring& wiring, MessageLines& lines, std::string_view peer);
+
+  // Null: no room now.
+  MessageRequest* start(uint32_t tag, const LocalSlice& data) noexcept;
+  void release(MessageRequest* request) noexcept;
+
+  // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
+  const char* take(const MessageLine& line) noexcept;
+  // May a region line be taken, or is what it replaces still in use by a put whose Done is on its way?
+  bool can_take_region(uint16_t id) const noexcept { return regions_[id].uses == 0; }
+  // Announces, starts and moves what it can. True when something moved.
+  bool advance() noexcept;
+  // The piece of this send has left.
+  void left(uint32_t send) noexcept;
+  // Ends everything.
+  void fail(const Status& status) noexcept;
+  // The first message that did not fit what it met, if any.
+  const Status& trouble() const noexcept { return trouble_; }
+
+ private:
+  static constexpr size_t kMostPieces = 4;  // under way: others share the endpoint
+  static constexpr size_t kPieceBytes = 256 * 1024;
+  enum class Phase : uint8_t { free, queued, leaving, asked, granted, moving };
+  struct Send {
+    MessageRequest request;
+    Phase phase = Phase::free;
+    bool streamed = false;
+    uint16_t generation = 0, region = 0;
+    uint32_t tag = 0, slot = 0, line = 0;
+    uint32_t under_way = 0;  // pieces
+    LocalSlice data;
+    uint64_t offset = 0, moved = 0;
+  };
+  // A slot of the peer's that waits for a message.
+  struct Post {
+    uint32_t tag = 0, slot = 0, ahead = 0;
+    uint16_t region = 0;
+    uint64_t offset = 0, room = 0;
+  };
+  struct Sent {
+    uint32_t tag = 0;
+    uint16_t asked = kNoIndex;  // a send that waits for its grant
+  };
+  struct Target {
+    std::unique_ptr<RemoteRegion> remote;
+    uint32_t uses = 0;
+  };
+
+  bool announce(Send& send) noexcept;
+  void announce_eager(Send& send) noexcept;
+  void announce_long(Send& send, const Post* post) noexcept;
+  const Post* post_of(uint32_t tag) const noexcept;
+  void count_message(uint32_t tag, uint16_t asked) noexcept;
+  bool aim(Send& send, const Post& post) noexcept;
+  void write_start(Send& send, LineKind kind) noexcept;
+  bool start_granted() noexcept;
+
+  const char* take_post(const MessageLine& line) noexcept;
+  const char* take_grant(const MessageLine& line) noexcept;
+  const char* take_region(const MessageLine& line) noexcept;
+  const char* grant(Send& send, const Post& post) noexcept;
+
+  bool move() noexcept;
+  bool move_piece(Send& send) noexcept;
+  bool move_part(Send& send) noexcept;
+  uint32_t pieces(const Send& send) const noexcept;
+  void finish_left() noexcept;
+  void end(Send& send) noexcept;
+  void too_long(Send& send, uint64_t room) noexcept;
+
+  const MessageWiring wiring_;
+  MessageLines& lines_;
+  const std::string peer_;
+  const size_t piece_bytes_;
+  const bool needs_region_;
+  std::array<Send, kMessageSends> sends_;
+  IndexPool<kMessageSends> free_;
+  // In order: to be announced; announced whole and not posted; to be started; being moved.
+  Ring<uint16_t, kMessageSends> queued_, leaving_, granted_, moving_;
+  std::array<Post, kMessageSlots> posts_;
+  size_t post_count_ = 0;
+  std::array<Sent, kMessageLines> sent_;  // the latest messages, by number
+  uint32_t messages_ = 0;                 // announced
+  size_t under_way_ = 0;                  // pieces
+  bool part_ready_ = false;               // the next part is in the shadow, and was refused
+  std::array<Target, kMessageRegions> regions_;
+  Status trouble_;
+};
+
+}  // namespace plait::transport

@@ -1,0 +1,50 @@
+#include "transport/message_wire.h"
+
+namespace plait::transport {
+namespace {
+
+const char* refusal_of_transfer(const MessageLine& line) noexcept {
+  const MessageFields& f = line.fields;
+  if (MessageHandle::index(f.slot) >= kMessageSlots) return "a message to a slot that no link has";
+  if ((line.flags & ~kStreamed) != 0) return "a message with unknown flags";
+  if ((line.flags & kStreamed) != 0)
+    return f.pieces == parts_of(f.bytes) ? nullptr : "a message of wrong parts";
+  return f.pieces <= f.bytes && (f.pieces == 0) == (f.bytes == 0) ? nullptr : "a message of wrong pieces";
+}
+
+const char* refusal_of_slot(const MessageLine& line) noexcept {
+  const MessageFields& f = line.fields;
+  if (MessageHandle::index(f.slot) >= kMessageSlots) return "a slot that no link has";
+  if (line.id >= kMessageRegions && line.id != kNoRegion) return "a slot in a region that no link has";
+  if (f.offset + f.bytes < f.offset) return "a slot that ends beyond all memory";
+  return nullptr;
+}
+
+}  // namespace
+
+const char* refusal(const MessageLine& line) noexcept {
+  const MessageFields& f = line.fields;
+  switch (LineKind(line.kind)) {
+    case LineKind::credit:
+      return nullptr;
+    case LineKind::eager:
+      return f.bytes <= kEagerBytes ? nullptr : "a short message that is long";
+    case LineKind::ask:
+      return MessageHandle::index(f.send) < kMessageSends ? nullptr : "a send that no link has";
+    case LineKind::direct:
+    case LineKind::start:
+      return refusal_of_transfer(line);
+    case LineKind::post:
+      if (f.ahead >= kMessageSlots) return "a slot behind more than there are";
+      return refusal_of_slot(line);
+    case LineKind::grant:
+      if (MessageHandle::index(f.send) >= kMessageSends) return "a grant for a send that no link has";
+      return refusal_of_slot(line);
+    case LineKind::region:
+      if (line.id >= kMessageRegions) return "a region beyond the last one";
+      return line.flags != 0 && line.flags <= kMessageKeyBytes ? nullptr : "a region without a key";
+  }
+  return "a line of no known kind";
+}
+
+}  // namespace plait::transport

@@ -1,0 +1,105 @@
+// What two message links write into each other's memory: a ring of lines that announce, post, grant and give
+// credit; a ring of units that hold short messages whole; and a ring of parts for long ones that have nowhere
+// to go directly. Nothing here knows more than one line; what a line means after the ones before it is in
+// message_{send,receive}.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace plait::transport {
+
+constexpr uint32_t kMessageLines = 256;   // a power of two
+constexpr uint32_t kMessageSends = 256;   // outstanding, of a link
+constexpr uint32_t kMessageSlots = 256;   // of outstanding receives, of a link
+constexpr uint32_t kMessageRegions = 64;  // of the peer that are known at a time
+constexpr uint32_t kNoRegion = 0xffff;
+constexpr uint32_t kUnitBytes = 256;
+constexpr uint32_t kUnits = 256;            // a power of two
+constexpr uint32_t kEagerBytes = 8 * 1024;  // longer messages wait until there is room for them where they go
+constexpr uint32_t kInlineBytes = 32;       // these lie in their line
+constexpr uint32_t kStreamPartBytes = 16 * 1024;
+constexpr uint32_t kStreamParts = 4;
+constexpr uint32_t kMessageKeyBytes = 56;  // regions with longer keys are not put to
+
+// Sender's: eager, ask, direct, start. Receiver's: post, grant, region. Each counts, in the order of the
+// ring, as the message or receive that it speaks of.
+enum class LineKind : uint8_t {
+  credit = 1,  // nothing but what every line says: how much was consumed
+  eager,       // a message whose bytes are here, or in the next units
+  ask,         // a message that wants to know where to go
+  direct,      // a message that goes to a slot that was posted
+  start,       // the message that asked goes to the slot that it was told of
+  post,        // a receive's slot, and where it lies, before its message came
+  grant,       // the same, for a message that asked
+  region,      // memory that slots lie in, under a number
+};
+constexpr uint8_t kStreamed = 1;  // flag of direct and start: the bytes come through the parts
+
+struct MessageFields {
+  uint32_t units = 0, parts = 0;  // consumed so far
+  uint32_t tag = 0;
+  uint32_t slot = 0;    // a handle
+  uint64_t bytes = 0;   // of the message; post, grant: that the slot has room for
+  uint64_t offset = 0;  // post, grant: in the region
+  uint32_t ahead = 0;   // post: this slot's message is that after `ahead` others of its tag ...
+  uint32_t seen = 0;    // ... behind the first `seen` messages
+  uint32_t send = 0;    // ask, grant: a handle
+  uint32_t pieces = 0;  // direct, start: signals that the bytes come with
+  uint64_t zero = 0;
+};
+static_assert(sizeof(MessageFields) == 56);
+constexpr size_t kInlineOffset = 24;  // in MessageFields, of an eager message
+
+struct alignas(64) MessageLine {
+  uint8_t kind = 0;
+  uint8_t flags = 0;   // region: length of the key
+  uint16_t id = 0;     // region, post, grant: number of the region, or kNoRegion
+  uint32_t lines = 0;  // consumed so far
+  union {
+    MessageFields fields = {};
+    std::byte key[kMessageKeyBytes];
+  };
+  std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(&fields) + kInlineOffset; }
+};
+static_assert(sizeof(MessageLine) == 64 && std::is_trivially_copyable_v<MessageLine>);
+
+// What a link exposes to its peer, zeroed, with Access::write.
+struct MessageMemory {
+  MessageLine lines[kMessageLines];
+  std::byte units[kUnits][kUnitBytes];
+  std::byte parts[kStreamParts][kStreamPartBytes];
+};
+static_assert(sizeof(MessageMemory) == 144 * 1024);
+
+// Counters of an endpoint, from the link's first one: lines landed; pieces and parts landed. The first is
+// even and the second odd, so that TCP does not let lines wait behind bulk.
+constexpr uint16_t kMessageCounters = 2;
+
+// Null, or what no link of this version would write, as part of a sentence.
+const char* refusal(const MessageLine& line) noexcept;
+
+constexpr uint64_t parts_of(uint64_t bytes) noexcept {
+  return (bytes + kStreamPartBytes - 1) / kStreamPartBytes;
+}
+constexpr uint32_t units_of(uint32_t bytes) noexcept {
+  return bytes <= kInlineBytes ? 1 : (bytes + kUnitBytes - 1) / kUnitBytes;
+}
+// Where in the ring of units a message of `units` begins when the ring has come to `head`: not across its
+// end.
+constexpr uint32_t place_units(uint32_t head, uint32_t units) noexcept {
+  return head % kUnits + units <= kUnits ? head : head + (kUnits - head % kUnits);
+}
+
+// Names a slot or a send on the wire: an index, and a count of its uses that tells an old name from a new
+// one.
+struct MessageHandle {
+  static constexpr uint32_t make(uint16_t index, uint16_t generation) noexcept {
+    return uint32_t(generation) << 16 | index;
+  }
+  static constexpr uint16_t index(uint32_t handle) noexcept { return uint16_t(handle); }
+};
+
+}  // namespace plait::transport

@@ -1,0 +1,61 @@
+// The fixture of the tests of messages: links between ranks of a world, all of them moved by one thread
+// unless a test says otherwise.
+#pragma once
+
+#include "conformance/fixture.h"
+#include "transport/message.h"
+
+namespace plait::transport::conformance {
+
+// One end of a message link.
+struct Party {
+  int rank = 0;
+  Side* side = nullptr;
+  std::unique_ptr<Buffer> memory, shadow;
+  RemoteRegion* remote = nullptr;
+  std::unique_ptr<MessageLink> link;
+};
+
+struct Pair {
+  Party a, b;
+};
+
+class Messages : public Conformance {
+ protected:
+  void TearDown() override;
+
+  // A message link between two ranks. `mapped` false: lines and short messages are put even where memory is
+  // mapped.
+  Pair& pair(int a = 0, int b = 1, bool mapped = true);
+  // Polls one rank and moves its links.
+  void step(int rank);
+  void step_all();
+  // Steps all until `holds`; false when kPatienceMs have passed.
+  bool run(const std::function<bool()>& holds);
+  // Steps all until the request is done.
+  bool finish(const MessageRequest* request) {
+    return request != nullptr && run([&] { return request->done(); });
+  }
+  // `rank` dies, its links first.
+  void kill_rank(int rank);
+
+  // Whole, and with its region or without.
+  static LocalSlice slice(const Buffer& b) { return b.local(0, b.size()); }
+  static LocalSlice slice(const Buffer& b, size_t bytes) { return b.local(0, bytes); }
+  static LocalSlice plain(const Buffer& b) { return {b.data(), b.size(), nullptr}; }
+  Buffer& target(int rank, size_t bytes) { return buffer(rank, bytes, Access::write); }
+  // A buffer of a rank that holds the pattern `seed`.
+  Buffer& source(int rank, size_t bytes, uint8_t seed);
+  // Sends and receives one message on its own and checks the bytes.
+  void expect_message(Pair& p, uint32_t tag, size_t bytes, uint8_t seed);
+
+ private:
+  void make_memory(Party& party, int rank);
+  void make_link(Party& party, bool mapped);
+  void hand_on(int rank);
+
+  std::list<Pair> pairs_;
+  uint64_t next_first_cookie_ = uint64_t(1) << 40;
+};
+
+}  // namespace plait::transport::conformance
