@@ -1,11 +1,7 @@
-#include "bootstrap/group.h"
-
 #include <algorithm>
 
 #include "base/log.h"
-#include "bootstrap/meetings.h"
-#include "bootstrap/setup.h"
-#include "bootstrap/tree.h"
+#include "bootstrap/group_parts.h"
 
 namespace plait::bootstrap {
 namespace {
@@ -20,23 +16,6 @@ constexpr int kResolveMs = 5'000;  // for one name: the next may do
 constexpr int kLookMs = 50;        // the abort flag and the clock are looked at that often
 
 }  // namespace
-
-struct Group::Parts {
-  Membership membership;
-  Self self;
-  Poller poller;
-  std::vector<HostPort> root;
-  std::optional<Door> door;
-  std::optional<Tree> tree;
-  std::optional<Meetings> meetings;
-
-  Status open(const Bounds& bounds);
-  Status join(const Bounds& bounds);
-  Status find_root(const Bounds& bounds);
-  void step(int ms);
-  Status settle(const Bounds& bounds);
-  void flush(int64_t ms);
-};
 
 // Everything that can fail for reasons of this rank's own.
 Status Group::Parts::open(const Bounds& bounds) {
@@ -65,10 +44,7 @@ Status Group::Parts::open(const Bounds& bounds) {
         "or forge its messages",
         self.job);
   }
-  door.emplace(self, poller);
-  PLAIT_TRY(door->open(std::move(own->listener), false));
-  tree.emplace(self, poller, *door, std::move(own->contact), own->port);
-  meetings.emplace(self, poller, *door);
+  PLAIT_TRY(open(std::move(*own)));
   if (membership.allgather) {
     tree->plan(std::move(contacts));
     return {};
@@ -83,6 +59,15 @@ Status Group::Parts::open(const Bounds& bounds) {
   } else {
     tree->seek({});
   }
+  return {};
+}
+
+// The door, and what is behind it.
+Status Group::Parts::open(Own own) {
+  door.emplace(self, poller);
+  PLAIT_TRY(door->open(std::move(own.listener), false));
+  tree.emplace(self, poller, *door, std::move(own.contact), own.port);
+  meetings.emplace(self, poller, *door);
   return {};
 }
 
@@ -123,6 +108,9 @@ void Group::Parts::step(int ms) {
 Status Group::Parts::settle(const Bounds& bounds) {
   step(std::min({kLookMs, bounds.deadline.left_ms(kLookMs), tree->idle_ms()}));
   if (!tree->failed().ok()) return tree->failed();
+  if (watched) {
+    if (Status status = watched->look(); !status.ok()) tree->fail(status);
+  }
   if (bounds.aborted()) {
     tree->fail(
         {Code::aborted, "job \"" + self.job + "\": rank " + std::to_string(self.rank) + " was aborted"});
@@ -205,6 +193,11 @@ Result<std::vector<Bytes>> Group::allgather(ByteView mine, const Bounds& bounds)
     return status;
   }
 }
+
+void Group::begin(ByteView mine) { parts_->tree->begin(mine); }
+std::optional<std::vector<Bytes>> Group::finished() { return parts_->tree->finished(); }
+const Status& Group::failed() const noexcept { return parts_->tree->failed(); }
+Status Group::missing() const { return parts_->tree->missing(); }
 
 void Group::poll() { parts_->step(0); }
 int Group::wait_fd() const noexcept { return parts_->poller.fd(); }

@@ -12,6 +12,7 @@
 #include "bootstrap/meeting.h"
 #include "bootstrap/membership.h"
 #include "bootstrap/notice.h"
+#include "bootstrap/subgroup.h"
 #include "transport/exchange.h"
 
 namespace plait::bootstrap {
@@ -46,6 +47,15 @@ class Group final : public transport::Exchange {
 
   const Contact& contact(int rank) const;
 
+  // For a group of some ranks of this one (subgroup.h): what this rank tells the others of it.
+  Result<Invitation> invite(uint16_t port_min, uint16_t port_max) const;
+  // Collective over the subgroup's ranks, which all have the same cards. Blocks, and fails, as join() does;
+  // this group is as it was. It may end before the subgroup, but not before unwatch().
+  Result<std::unique_ptr<Group>> subgroup(Invitation mine, const Subgroup& what, Watch watch,
+                                          const transport::Bounds& bounds) const;
+  // What subgroup() was told to watch is not looked at any more.
+  void unwatch() noexcept;
+
   // The rest never blocks. One thread at a time, which may change.
 
   // Moves everything that can move, a bounded amount. While meetings are connecting or wait_fd() is not
@@ -53,6 +63,14 @@ class Group final : public transport::Exchange {
   void poll();
   // Readable when poll() has something to do.
   int wait_fd() const noexcept;
+
+  // allgather() in pieces: begin() once all ranks know that the others take part, then poll() until
+  // finished() has it or failed() is not ok.
+  void begin(ByteView mine);
+  std::optional<std::vector<Bytes>> finished();
+  const Status& failed() const noexcept;
+  // Why an exchange, or joining, is not done by now: who is missing, as far as this rank can know.
+  Status missing() const;
 
   // Tells every other rank once. Where a rank of the tree is gone, its subtrees do not hear each other: they
   // all heard of the loss.

@@ -128,7 +128,11 @@ void Meetings::progress(MeetingState& meeting) {
     meeting.link = std::move(link);
     meeting.dialer.reset();
   } else if (meeting.dialer->hopeless() || meeting.dialer->rounds() >= kMostRounds) {
-    meeting.fail(Status(meeting.dialer->why()));
+    // Its door is open for as long as it is in the group: where nobody listens any more, it is gone.
+    const Status& why = meeting.dialer->why();
+    const bool gone = why.code() == Code::system && !meeting.dialer->hopeless();
+    meeting.fail(
+        {gone ? Code::peer : why.code(), (gone ? "it died or left: " : "") + std::string(why.text())});
   }
 }
 

@@ -70,4 +70,13 @@ Result<SecretPtr> random_secret() {
   return SecretPtr(std::move(secret));
 }
 
+SecretPtr derived_secret(const Secret& parent, ByteView context) {
+  Key key;
+  key.bytes = sha256(parent.bytes());
+  Digest digest = Mac(key.bytes).add("plait bootstrap 1: secret of a subgroup").add(context).finish();
+  auto secret = std::make_shared<const Secret>(digest);
+  wipe(digest);
+  return secret;
+}
+
 }  // namespace plait::bootstrap

@@ -32,4 +32,8 @@ Result<SecretPtr> load_secret(const std::string& path);
 // kRandom fresh bytes.
 Result<SecretPtr> random_secret();
 
+// The secret of a group that comes from the group of `parent`, in a context that is its own alone and alike
+// on all its ranks: HMAC-SHA256, so that it tells nothing of the parent's nor of another group's.
+SecretPtr derived_secret(const Secret& parent, ByteView context);
+
 }  // namespace plait::bootstrap

@@ -17,6 +17,7 @@ struct Self {
   Trusted trusted;
   uint64_t instance = 0;           // random
   std::vector<Interface> sources;  // dial from these addresses only; empty: whichever the kernel takes
+  bool met_before = false;         // a subgroup: its ranks have started, share a secret and know each other
 
   Claim claim(int32_t listener, Purpose purpose) const {
     return {job_hash, epoch, rank, listener, uint32_t(purpose)};

@@ -63,6 +63,17 @@ Result<Fd> listen_known(const HostPort& at) {
   return listen_anywhere(at.port);
 }
 
+// A listener of this rank's own in the abstract name space, under a name that nobody can guess.
+Status open_door(Own& own) {
+  std::array<std::byte, 16> random;
+  PLAIT_TRY(random_bytes(random));
+  own.contact.door = "plait-rank-" + hex(random);
+  auto fd = listen_at({{}, own.contact.door});
+  if (!fd.ok()) return fd.status();
+  own.listener = std::move(*fd);
+  return {};
+}
+
 Result<std::vector<Fd>> open_unix(const Membership& m) {
   auto fd = listen_at(meeting_place(m));
   if (!fd.ok() && fd.status().code() == Code::state) {
@@ -144,12 +155,7 @@ Result<Own> open_own(const Membership& m, const std::optional<Address>& loopback
   own.contact.host = host_name();
   own.contact.pid = ::getpid();
   if (!over_network(m)) {
-    std::array<std::byte, 16> random;
-    PLAIT_TRY(random_bytes(random));
-    own.contact.door = "plait-rank-" + hex(random);
-    auto fd = listen_at({{}, own.contact.door});
-    if (!fd.ok()) return fd.status();
-    own.listener = std::move(*fd);
+    PLAIT_TRY(open_door(own));
     return own;
   }
   auto fd = listen_in(loopback, m.port_min, m.port_max);
@@ -169,6 +175,23 @@ Result<Own> open_own(const Membership& m, const std::optional<Address>& loopback
     if (own.contact.addresses.size() < kMostPublished)
       own.contact.addresses.push_back(i.address.with_port(own.port));
   }
+  return own;
+}
+
+Result<Own> open_another(const Contact& known, uint16_t port_min, uint16_t port_max) {
+  Own own;
+  own.contact = known;
+  if (!known.door.empty()) {
+    PLAIT_TRY(open_door(own));
+    return own;
+  }
+  const auto& all = known.addresses;
+  const bool near = std::all_of(all.begin(), all.end(), [](const Address& a) { return a.loopback(); });
+  auto fd = listen_in(near && !all.empty() ? std::optional(all.front()) : std::nullopt, port_min, port_max);
+  if (!fd.ok()) return fd.status();
+  own.listener = std::move(*fd);
+  own.port = local_address(own.listener.get()).port;
+  for (Address& address : own.contact.addresses) address = address.with_port(own.port);
   return own;
 }
 

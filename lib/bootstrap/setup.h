@@ -29,6 +29,8 @@ struct Own {
   Contact contact;
 };
 Result<Own> open_own(const Membership& m, const std::optional<Address>& loopback);
+// One more, for a rank that others reach as `known` says: at the same addresses, another port or door.
+Result<Own> open_another(const Contact& known, uint16_t port_min, uint16_t port_max);
 
 // Rank 0: where it is known to be. Waits while a port is taken, which may be another job's, about to let go
 // of it.

@@ -80,6 +80,7 @@ class Tree {
   Neighbour* child(int32_t rank);
   Status objection(const Arrival& arrival) const;
   Status missing_ranks() const;
+  std::string advice(const std::string& begin) const;
 
   // tree.cc
   void pump(Neighbour& from);

@@ -225,6 +225,12 @@ void Tree::redirect(Arrival arrival, int32_t to) {
   door_.let_go(std::move(arrival.link));
 }
 
+// `begin`: of a question about those who did not come.
+std::string Tree::advice(const std::string& begin) const {
+  return self_.met_before ? "; do they run still, and can ranks reach each other's addresses?"
+                          : begin + ", with the same job name, secret and PLAIT_ROOT?";
+}
+
 Status Tree::missing() const {
   const std::string job = "bootstrap of job \"" + self_.job + "\": ";
   if (self_.rank == 0) return missing_ranks();
@@ -239,8 +245,7 @@ Status Tree::missing() const {
   if (!why.ok()) text += " (" + std::string(why.text()) + ")";
   const bool refused =
       why.code() == Code::auth || why.code() == Code::version || why.code() == Code::mismatch;
-  return {refused ? why.code() : Code::timeout,
-          text + "; did it start, with the same job name, secret and PLAIT_ROOT?" + door_.hint()};
+  return {refused ? why.code() : Code::timeout, text + advice("; did it start") + door_.hint()};
 }
 
 Status Tree::missing_ranks() const {
@@ -257,8 +262,7 @@ Status Tree::missing_ranks() const {
   }
   std::string text = "bootstrap of job \"" + self_.job + "\": ";
   if (!absent.empty()) text += ranks_text(absent) + " did not come before the deadline";
-  if (!absent.empty() && !joined())
-    text += "; did they start, with the same job name, secret and PLAIT_ROOT?";
+  if (!absent.empty() && !joined()) text += advice("; did they start");
   if (!astray.empty()) {
     const Seen& first = seen_[size_t(astray.front())];
     text += (absent.empty() ? "" : " ") + ranks_text(astray) + " came and did not get their place (rank " +
