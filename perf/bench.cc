@@ -29,7 +29,7 @@ double percentile(std::vector<double>& samples, double fraction) {
 
 std::string describe(const Case& c) {
   std::string text = c.collective->name;
-  if (!c.collective->moves_data) return text;
+  if (!c.collective->moves_data()) return text;
   return text + " of " + std::to_string(c.count) + " " + c.dtype->name +
          (c.in_place ? " (in place)" : " (out of place)");
 }
@@ -75,15 +75,18 @@ std::vector<T> Bench::gather(std::span<const T> own) {
 }
 
 void Bench::run() {
-  if (options_.root >= ranks_) {
+  if (!options_.all_roots && options_.root >= ranks_) {
     throw Failure("-r " + std::to_string(options_.root) + ": there is no such rank; ranks are 0 to " +
                   std::to_string(ranks_ - 1));
   }
   allocate();
   introduce();
+  const int first = options_.all_roots ? 0 : options_.root, last = options_.all_roots ? ranks_ - 1 : first;
   for (const Dtype* dtype : options_.dtypes) {
     for (const Op* op : options_.ops) {
-      for (size_t bytes : options_.sizes) measure_pair(*dtype, *op, bytes);
+      for (size_t bytes : options_.sizes) {
+        for (int root = first; root <= last; ++root) measure_pair(*dtype, *op, root, bytes);
+      }
     }
   }
 }
@@ -110,10 +113,10 @@ void Bench::introduce() {
   if (rank_ == 0) print_head(options_, all, transport_);
 }
 
-void Bench::measure_pair(const Dtype& dtype, const Op& op, size_t bytes) {
-  Case c{options_.collective, &dtype, &op, rank_, ranks_, options_.root, 0, false};
+void Bench::measure_pair(const Dtype& dtype, const Op& op, int root, size_t bytes) {
+  Case c{options_.collective, &dtype, &op, rank_, ranks_, root, 0, false};
   c.count = count_for(*c.collective, dtype, ranks_, bytes);
-  bool both = c.collective->moves_data;
+  bool both = c.collective->moves_data();
   Row apart = measure(c);
   c.in_place = true;
   Row together = both ? measure(c) : apart;
@@ -125,6 +128,7 @@ void Bench::measure_pair(const Dtype& dtype, const Op& op, size_t bytes) {
 
 Row Bench::measure(Case c) {
   Pointers at = place(c, first_.data(), second_.data());
+  if (options_.plan) prepare(c, at);
   Timing timing = time(c, at);
   Row row{c.collective,
           c.dtype,
@@ -141,6 +145,8 @@ Row Bench::measure(Case c) {
           timing.p99_us,
           std::nullopt};
   if (options_.checks > 0) row.wrong = check(c, at);
+  must(plait_request_free(plan_), describe(c));
+  plan_ = nullptr;
   return row;
 }
 
@@ -155,8 +161,19 @@ std::string Bench::algorithm_of(const Case& c, const Pointers& at) {
   return name;
 }
 
+void Bench::prepare(const Case& c, const Pointers& at) {
+  must(perf::plan(c, comm_, at, &config_, &plan_), describe(c));
+}
+
 void Bench::call(const Case& c, const Pointers& at) {
-  if (plait_status s = perf::call(c, comm_, at, &config_, nullptr); s != PLAIT_OK) must(s, describe(c));
+  plait_status s;
+  if (plan_ != nullptr) {
+    s = plait_start(plan_);
+    if (s == PLAIT_OK) s = plait_wait(plan_);
+  } else {
+    s = perf::call(c, comm_, at, &config_, nullptr);
+  }
+  if (s != PLAIT_OK) must(s, describe(c));
 }
 
 // Values that stay finite and normal however often they are reduced in place are not to be had; so the timed

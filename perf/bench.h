@@ -37,7 +37,7 @@ class Bench {
 
   void allocate();
   void introduce();
-  void measure_pair(const Dtype& dtype, const Op& op, size_t bytes);
+  void measure_pair(const Dtype& dtype, const Op& op, int root, size_t bytes);
   Row measure(Case c);
   Timing time(const Case& c, const Pointers& at);
   int agree_on_batch(const Case& c, const Pointers& at);
@@ -45,6 +45,7 @@ class Bench {
   uint64_t check(const Case& c, const Pointers& at);
 
   std::string algorithm_of(const Case& c, const Pointers& at);
+  void prepare(const Case& c, const Pointers& at);
   void call(const Case& c, const Pointers& at);
   void must(plait_status status, const std::string& doing) const;
   // The same bytes from every rank, in order of ranks.
@@ -54,6 +55,7 @@ class Bench {
   const Options& options_;
   plait_comm* comm_;
   plait_call_config config_{};
+  plait_request* plan_ = nullptr;  // of the row, where plans are asked for
   int32_t rank_ = 0, ranks_ = 1;
   std::string transport_ = "none";
   Buffer first_, second_;

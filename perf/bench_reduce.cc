@@ -113,8 +113,9 @@ void hand_written(benchmark::State& state) {
 #endif
 
 const char* name_of(Dtype dtype) {
-  constexpr const char* kNames[kDtypes] = {"int8",   "uint8",   "int32",   "uint32",  "int64",
-                                           "uint64", "float16", "float32", "float64", "bfloat16"};
+  constexpr const char* kNames[kDtypes] = {"int8",    "uint8",    "int32",       "uint32",
+                                           "int64",   "uint64",   "float16",     "float32",
+                                           "float64", "bfloat16", "float8_e4m3", "float8_e5m2"};
   return kNames[static_cast<int>(dtype)];
 }
 const char* name_of(ReduceOp op) {

@@ -1,5 +1,6 @@
 #include "perf/dtype.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -18,6 +19,8 @@ constexpr Dtype kDtypes[] = {
     {PLAIT_BFLOAT16, "bfloat16", "bf16", 2, true, true, 1 << 8, 126},
     {PLAIT_FLOAT32, "float32", "float", 4, true, true, 1 << 24, 126},
     {PLAIT_FLOAT64, "float64", "double", 8, true, true, 1 << 24, 126},
+    {PLAIT_FLOAT8_E4M3, "float8_e4m3", "f8e4m3", 1, true, true, 1 << 4, 6},
+    {PLAIT_FLOAT8_E5M2, "float8_e5m2", "f8e5m2", 1, true, true, 1 << 3, 14},
 };
 
 constexpr Op kOps[] = {
@@ -61,6 +64,28 @@ uint16_t to_float16(float value) {
   return uint16_t(sign | ((bits >> 13) - ((127 - 15) << 10)));
 }
 
+namespace {
+
+// Sign, exponent and `mantissa` bits, `bias`; magnitudes from `overflow` on are `overflow`.
+uint8_t to_float8(float value, int mantissa, int bias, uint32_t overflow) {
+  auto sign = uint8_t(std::signbit(value) ? 0x80 : 0);
+  float size = std::fabs(value);
+  if (std::isnan(value)) return uint8_t(sign | 0x7f);
+  // As to_float16: below the smallest normal number all are multiples of the smallest subnormal one.
+  if (size < std::ldexp(1.0f, 1 - bias)) {
+    return uint8_t(sign | uint8_t(std::nearbyint(std::ldexp(size, bias - 1 + mantissa))));
+  }
+  int dropped = 23 - mantissa;
+  uint32_t bits = std::bit_cast<uint32_t>(size);
+  bits += (1u << (dropped - 1)) - 1 + ((bits >> dropped) & 1);
+  return uint8_t(sign | std::min((bits >> dropped) - (uint32_t(127 - bias) << mantissa), overflow));
+}
+
+}  // namespace
+
+uint8_t to_float8_e4m3(float value) { return to_float8(value, 3, 7, 0x7f); }
+uint8_t to_float8_e5m2(float value) { return to_float8(value, 2, 15, 0x7c); }
+
 void store_bits(const Dtype& dtype, uint64_t bits, std::byte* to) { std::memcpy(to, &bits, dtype.size); }
 
 void store_float(const Dtype& dtype, double value, std::byte* to) {
@@ -70,6 +95,10 @@ void store_float(const Dtype& dtype, double value, std::byte* to) {
       return store_bits(dtype, to_float16(single), to);
     case PLAIT_BFLOAT16:
       return store_bits(dtype, to_bfloat16(single), to);
+    case PLAIT_FLOAT8_E4M3:
+      return store_bits(dtype, to_float8_e4m3(single), to);
+    case PLAIT_FLOAT8_E5M2:
+      return store_bits(dtype, to_float8_e5m2(single), to);
     case PLAIT_FLOAT32:
       return store_bits(dtype, std::bit_cast<uint32_t>(single), to);
     default:

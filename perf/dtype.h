@@ -39,5 +39,7 @@ void store_bits(const Dtype& dtype, uint64_t bits, std::byte* to);
 // The conversions behind it, for their own test.
 uint16_t to_float16(float value);
 uint16_t to_bfloat16(float value);
+uint8_t to_float8_e4m3(float value);
+uint8_t to_float8_e5m2(float value);
 
 }  // namespace plait::perf

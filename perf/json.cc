@@ -15,7 +15,7 @@ Json to_json(const Row& r) {
   bool reduces = r.collective->reduces;
   return {{"collective", r.collective->name},
           {"ranks", r.ranks},
-          {"dtype", r.collective->moves_data ? Json(r.dtype->name) : Json()},
+          {"dtype", r.collective->moves_data() ? Json(r.dtype->name) : Json()},
           {"op", reduces ? Json(r.op->name) : Json()},
           {"root", r.collective->has_root ? Json(r.root) : Json()},
           {"bytes", r.bytes},

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 
 #include "perf/show_config.h"
@@ -14,7 +15,9 @@ constexpr const char* kHelp =
     R"(plait-perf: times a collective and checks every element. Run it under plait-run.
 
 Usage: plait-perf COLLECTIVE [OPTIONS]
-COLLECTIVE: allreduce, reduce_scatter, allgather, broadcast, barrier
+COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
+  scatter, alltoall, barrier; with uneven counts: reduce_scatterv, allgatherv,
+  gatherv, scatterv, alltoallv
 
   -b SIZE -e SIZE  from and to this many bytes; K, M, G (default 8 to 64M)
   -f N, -i SIZE    each size N times the one before (default 8), or SIZE more
@@ -22,14 +25,15 @@ COLLECTIVE: allreduce, reduce_scatter, allgather, broadcast, barrier
   -w N             iterations before these, to warm up (default 5)
   -c N             checked calls; 0: none (default 1)
   -d TYPE,...      int8, uint8, int32, uint32, int64, uint64, float16, bfloat16,
-                   float32 (default), float64; or all
+                   float32 (default), float64, float8_e4m3, float8_e5m2; or all
   -o OP,...        sum (default), prod, min, max, avg; or all
-  -r RANK          root of broadcast (default 0)
+  -r RANK          root (default 0); all: a row for each
   -R 0, 1 or 2     memory: plain, of plait_mem_alloc (default), plain registered
   --mixed-memory   odd ranks use plain memory
   -A ALGORITHM     instead of plait's choice
   -T SECONDS       deadline of a call
   -t N             N ranks as threads in each process (default 1)
+  --plan           persistent plans instead of calls
   -J, --json FILE  rank 0 writes the rows there: a JSON array, an object a row
   --show-config    the PLAIT_* variables, and where each value comes from
 time: median of the slowest rank in each iteration. Status 1: wrong or failed.
@@ -41,7 +45,7 @@ Examples:
 )";
 
 struct Raw {  // as written on the command line
-  std::string collective, first = "8", last = "64M", step, dtypes = "float32", ops = "sum";
+  std::string collective, first = "8", last = "64M", step, dtypes = "float32", ops = "sum", root = "0";
   double factor = 8;
   int memory = 1;
 };
@@ -105,7 +109,8 @@ void add_options(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("-c,--check", o.checks)->check(CLI::Range(0, kMany));
   app.add_option("-d,--datatype", raw.dtypes);
   app.add_option("-o,--op", raw.ops);
-  app.add_option("-r,--root", o.root)->check(CLI::Range(0, kMany));
+  app.add_option("-r,--root", raw.root);
+  app.add_flag("--plan", o.plan);
   app.add_option("-R,--memory", raw.memory)->check(CLI::Range(0, 2));
   app.add_flag("--mixed-memory", o.mixed_memory);
   app.add_option("-A,--algorithm", o.algorithm);
@@ -114,18 +119,28 @@ void add_options(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("-J,--json", o.json);
 }
 
+void settle_root(Options& o, const Raw& raw) {
+  o.all_roots = raw.root == "all" && o.collective->has_root;
+  if (raw.root == "all") return;
+  const char* end = raw.root.data() + raw.root.size();
+  const auto [at, error] = std::from_chars(raw.root.data(), end, o.root);
+  if (error != std::errc() || at != end || o.root < 0)
+    throw Mistake("-r " + raw.root + ": not a rank; write a number, or all");
+}
+
 void settle(Options& o, const Raw& raw, bool last_given) {
   if (raw.collective.empty()) throw Mistake(std::string("which collective? One of: ") + collective_names());
   o.collective = find_collective(raw.collective);
   if (o.collective == nullptr) {
     throw Mistake("'" + raw.collective + "' is no collective; there are: " + collective_names());
   }
-  o.sizes = o.collective->moves_data ? sizes(raw, last_given) : std::vector<size_t>{0};
+  o.sizes = o.collective->moves_data() ? sizes(raw, last_given) : std::vector<size_t>{0};
   o.dtypes = named(raw.dtypes, all_dtypes(), find_dtype, "type");
   o.ops = named(raw.ops, all_ops(), find_op, "operation");
   if (!o.collective->reduces) o.ops.resize(1);
-  if (!o.collective->moves_data) o.dtypes.resize(1);
+  if (!o.collective->moves_data()) o.dtypes.resize(1);
   o.memory = Memory(raw.memory);
+  settle_root(o, raw);
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ struct Options {
   std::vector<const Dtype*> dtypes;
   std::vector<const Op*> ops;
   int root = 0;
+  bool all_roots = false;  // a row for each instead
+  bool plan = false;       // persistent plans instead of calls
   Memory memory = Memory::allocated;
   bool mixed_memory = false;  // odd ranks use plain memory
   std::string algorithm;      // empty: plait chooses

@@ -24,6 +24,8 @@ constexpr Variable kVariables[] = {
     {"PLAIT_HOST_ID", "boot id and network namespace", "ranks share memory where it is equal"},
     {"PLAIT_TIMEOUT", "600", "seconds an operation may wait"},
     {"PLAIT_BOOTSTRAP_TIMEOUT", "60", "seconds to wait for all ranks to come"},
+    {"PLAIT_TUNING", "none", "file of measured times to choose algorithms by"},
+    {"PLAIT_DETERMINISTIC", "0", "1: the same bits, whatever is chosen"},
     {"PLAIT_LOG", "warn", "debug, info, warn, error or off"},
     {"PLAIT_DUMP", "none", "beginning of the paths of flight records"},
 };

@@ -43,6 +43,11 @@ void print_placement(const Row& r) {
               number(r.bus_GBps()).c_str(), wrong.c_str());
 }
 
+// Of at most 8 letters: of the long ones there is an alias that other tools print.
+const char* short_name(const Dtype& dtype) {
+  return std::string_view(dtype.name).size() > 8 ? dtype.alias : dtype.name;
+}
+
 }  // namespace
 
 void print_head(const Options& o, const std::vector<Member>& members, const std::string& transport) {
@@ -50,7 +55,7 @@ void print_head(const Options& o, const std::vector<Member>& members, const std:
   std::printf("# plait-perf %d.%d.%d, libplait %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR,
               PLAIT_VERSION_PATCH, v / 10000, v / 100 % 100, v % 100);
   std::printf("# %s of %zu rank%s", o.collective->name, members.size(), members.size() == 1 ? "" : "s");
-  if (o.collective->moves_data) {
+  if (o.collective->moves_data()) {
     std::printf(", %s to %s, %s", bytes_text(o.sizes.front()).c_str(), bytes_text(o.sizes.back()).c_str(),
                 names(o.dtypes).c_str());
   }
@@ -69,8 +74,8 @@ void print_head(const Options& o, const std::vector<Member>& members, const std:
 
 void print_row(const Row& r, const Row* in_place) {
   std::printf("  %10zu %10zu %8s %6s %4d", r.bytes, r.count,
-              r.collective->moves_data ? r.dtype->name : "none", r.collective->reduces ? r.op->name : "none",
-              r.collective->has_root ? r.root : -1);
+              r.collective->moves_data() ? short_name(*r.dtype) : "none",
+              r.collective->reduces ? r.op->name : "none", r.collective->has_root ? r.root : -1);
   print_placement(r);
   if (in_place != nullptr) print_placement(*in_place);
   std::printf("\n");

@@ -17,13 +17,14 @@
  *     call at any time. Which thread drives may change from call to call. Any number of communicators may be driven at
  *     once.
  *   - Several ranks may live in one process, each with its own communicator handle and driving thread.
- *   - plait_init, plait_finalize, plait_mem_alloc, plait_mem_free, plait_register and plait_deregister: any thread.
+ *   - plait_init, plait_finalize, plait_mem_alloc, plait_mem_free, plait_register, plait_deregister, plait_op_create and
+ *     plait_op_free: any thread.
  *   - Nothing runs between calls: plait has no threads of its own. An operation moves while some thread is in
  *     plait_test, plait_wait, plait_wait_any or a blocking call on its communicator.
  *
- * Collective calls: plait_comm_create, plait_comm_destroy and every operation are made by all ranks of the
- * communicator. Operations match in the order in which each rank starts them. Of one communicator they are executed in
- * that order; independent communicators progress independently.
+ * Collective calls: plait_comm_create, plait_comm_split, plait_comm_dup, plait_comm_destroy and every operation but sends
+ * and receives are made by all ranks of the communicator. Operations match in the order in which each rank starts them.
+ * Of one communicator they are executed in that order; independent communicators progress independently.
  *
  * Processes and signals
  *   - fork: a child may not use its parent's handles; each call says PLAIT_ERR_STATE. It may call exec, or plait_init
@@ -78,7 +79,8 @@ typedef enum plait_status {
   PLAIT_ERR_INTERNAL = -12    /* a bug in plait: please report it */
 } plait_status;
 
-/* Element types. The numbers are NCCL's. 10 and 11 are reserved for float8 e4m3 and e5m2. */
+/* Element types. The numbers are NCCL's. The 8-bit floats are those of OCP: e5m2 is to float16 what bfloat16 is to
+ * float32; e4m3 (E4M3FN) reaches up to 448, has no infinities and one NaN of each sign. */
 typedef int32_t plait_dtype;
 enum {
   PLAIT_INT8 = 0,
@@ -91,21 +93,26 @@ enum {
   PLAIT_FLOAT32 = 7,
   PLAIT_FLOAT64 = 8,
   PLAIT_BFLOAT16 = 9,
-  PLAIT_FLOAT8_E4M3 = 10, /* reserved: PLAIT_ERR_UNSUPPORTED in this version */
-  PLAIT_FLOAT8_E5M2 = 11  /* reserved: PLAIT_ERR_UNSUPPORTED in this version */
+  PLAIT_FLOAT8_E4M3 = 10,
+  PLAIT_FLOAT8_E5M2 = 11
 };
 
 /* Reductions. Numbers from 1024 are made by plait_op_create. Every fold of two values rounds to the dtype, except a
- * chain that one rank folds at once, which rounds once; float16 and bfloat16 are computed in float32. All ranks get the
- * same bits. Integers wrap. min and max return NaN where an operand is NaN. */
+ * chain that one rank folds at once, which rounds once, to nearest even; float16, bfloat16 and float8 are computed in
+ * float32. A result beyond the largest number is infinite, and NaN in e4m3 (as PyTorch casts; nothing saturates, so
+ * that an overflow shows). All ranks get the same bits. Integers wrap. min and max return NaN where an operand is NaN. */
 typedef int32_t plait_op;
 enum {
   PLAIT_SUM = 0,
   PLAIT_PROD = 1,
   PLAIT_MAX = 2,
   PLAIT_MIN = 3,
-  PLAIT_AVG = 4,             /* the sum, divided once by the number of ranks (integers: truncated towards zero) */
-  PLAIT_PREMULTIPLIED_SUM = 5 /* reserved: made by plait_op_create with a scaling */
+  /* The sum, divided once by the number of ranks. Of float16, bfloat16 and float8 no partial sum overflows where the
+   * values do not: an algorithm that rounds on the way scales each contribution down by the power of two next to the
+   * number of ranks, which costs nothing but the last bits of numbers so small that they become subnormal. Integers:
+   * the sum wraps, and is then divided, truncated towards zero. */
+  PLAIT_AVG = 4,
+  PLAIT_PREMULTIPLIED_SUM = 5 /* not to be given: plait_op_create makes an op of a scaling */
 };
 
 typedef int32_t plait_memory_kind;
@@ -170,7 +177,7 @@ typedef struct plait_comm_config {
                                  namespace. Ranks of one machine with different ids are joined by the network. */
   int64_t bootstrap_timeout_ms; /* default 60,000; PLAIT_BOOTSTRAP_TIMEOUT in seconds */
   int64_t timeout_ms;         /* of an operation; default 600,000; PLAIT_TIMEOUT in seconds */
-  /* Make the communicator over the ranks of this one instead of over the job's bootstrap. Reserved: must be NULL. */
+  /* Reserved: must be NULL. plait_comm_split and plait_comm_dup make communicators from another. */
   plait_comm* parent;
   /* For ranks on several hosts. IPv4 and IPv6 alike. */
   const char* interface_name; /* interfaces to use, comma separated, best first: names, addresses or subnets
@@ -187,6 +194,11 @@ typedef struct plait_comm_config {
    * by rank in `all`, and returns PLAIT_OK. Must be as trusted as the job: a secret passes through it. */
   plait_status (*allgather)(void* context, const void* mine, void* all, size_t bytes);
   void* allgather_context;
+  const char* tuning_file;    /* measured times to choose algorithms by; used where all ranks have the same; PLAIT_TUNING */
+  /* Not 0: the same bits for the same inputs, whatever the algorithm, the timing, the size of the message and how ranks
+   * lie on hosts (docs/deterministic.md says what that costs). Alike on all ranks, else PLAIT_ERR_MISMATCH; children
+   * inherit it. PLAIT_DETERMINISTIC=1 */
+  int32_t deterministic;
 } plait_comm_config;
 
 /* Makes a unique id for one communicator and starts listening for its ranks. Call it in the process that will be rank 0,
@@ -201,6 +213,37 @@ PLAIT_API plait_status plait_get_unique_id(const char* interface_name, uint16_t 
  * PLAIT_ERR_PEER, PLAIT_ERR_VERSION, PLAIT_ERR_AUTH, PLAIT_ERR_MISMATCH (size, or a rank twice), PLAIT_ERR_MEMORY,
  * PLAIT_ERR_SYSTEM, PLAIT_ERR_UNSUPPORTED. */
 PLAIT_API plait_status plait_comm_create(const plait_comm_config* config, plait_comm** comm);
+
+#define PLAIT_NO_COLOR (-1) /* of plait_comm_split: this rank gets no communicator */
+
+/* Makes communicators of the ranks of `comm`: one for each color, of the ranks that give it. Collective over all ranks
+ * of `comm`, those without a color too, and blocking. No address, port or secret is needed: ranks tell each other over
+ * `comm` (docs/bootstrap.md).
+ *   comm    the parent
+ *   color   0 or more; PLAIT_NO_COLOR: this rank takes part and gets no communicator
+ *   key     orders the ranks of a child, low first; equal ones by their rank in `comm`
+ *   config  NULL, or the child's timeouts: bootstrap_timeout_ms, which also bounds this call, and timeout_ms; 0 is the
+ *           parent's. All other fields must be 0 or NULL: they are the parent's.
+ *   child   gets the communicator, which belongs to the caller and ends by plait_comm_destroy; NULL with PLAIT_NO_COLOR
+ * Order: an operation of `comm` like others. It matches other ranks' splits by order, and comes after what this rank
+ * started before, each of which is waited for up to its own deadline; their requests stay to be tested and freed.
+ * Threads: as all that takes `comm`; another thread's plait_comm_abort of `comm` ends it.
+ * The child is independent of its parent: either may be destroyed first, it moves when it is driven, and its errors,
+ * timeouts and aborts are its own. A rank that dies breaks every communicator that it is in.
+ * PLAIT_ERR_INVALID, PLAIT_ERR_STATE (forked child): nothing started. When not all ranks make the call, when one dies
+ * in it or aborts, the parent is broken as by any operation, and no rank that is still in the call gets a child:
+ * PLAIT_ERR_MISMATCH (says who called what), PLAIT_ERR_TIMEOUT (names who did not call), PLAIT_ERR_PEER,
+ * PLAIT_ERR_ABORTED. When only the ranks of one color cannot come together, these get the reason, from whichever of
+ * them has it, and the parent and other children go on: PLAIT_ERR_SYSTEM, PLAIT_ERR_MEMORY, PLAIT_ERR_TIMEOUT,
+ * PLAIT_ERR_PEER, PLAIT_ERR_AUTH, PLAIT_ERR_VERSION, PLAIT_ERR_UNSUPPORTED. The next call on `comm` tells which of the
+ * two it was. The text is in plait_last_error(comm). */
+PLAIT_API plait_status plait_comm_split(plait_comm* comm, int32_t color, int32_t key, const plait_comm_config* config,
+                                        plait_comm** child);
+
+/* Makes one more communicator of the same ranks in the same order: plait_comm_split with one color for all, but a call
+ * of its own, which does not match a split. Parameters, order, threads and statuses as there. For libraries that share
+ * ranks with others and want operations that move independently of theirs. */
+PLAIT_API plait_status plait_comm_dup(plait_comm* comm, const plait_comm_config* config, plait_comm** child);
 
 /* Ends a communicator and frees it and all its requests. Collective: waits, up to the operation's deadline, until every
  * rank has destroyed it, so that no rank loses a peer that it still needs. After an error or abort it waits for nobody,
@@ -284,79 +327,78 @@ typedef struct plait_call_config {
   const char* codec;      /* gradient compression; must be NULL in this version (PLAIT_ERR_UNSUPPORTED) */
 } plait_call_config;
 
-/* A reduction of the user's own. */
+/* A reduction of the user's own: either a function or a scaling, the other is NULL. */
 typedef struct plait_op_desc {
   size_t struct_size;
-  /* out[i] = left[i] (op) right[i] for count elements; out may be left or right. Called from driving threads. */
+  /* out[i] = left[i] (op) right[i] for `count` elements of `dtype`; must be associative, as results are folded in any
+   * grouping. `out` may be `left` or `right`, and overlaps neither otherwise. A call sees any piece of the vector, of
+   * whole elements: an element may be a struct of its size (two numbers of 32 bits in an int64), never part of one.
+   * Pointers are aligned to the element where all ranks' buffers are. Called from the threads that drive
+   * communicators, several at once where several do; must not call plait, block or throw: peers wait meanwhile. */
   void (*function)(void* context, const void* left, const void* right, void* out, size_t count, plait_dtype dtype);
-  void* context;
-  int32_t commutative;    /* 0: only algorithms that keep the order of ranks are used */
-  const void* scaling;    /* premultiplied sum: one element of the dtype on this rank */
-  plait_dtype dtype;      /* of scaling */
+  void* context;          /* passed to function; outlives the op */
+  /* 0: the result is that of rank 0 (op) rank 1 (op) ... in this order. Only algorithms that keep the order of ranks
+   * run it (docs/program.md): plait takes one, another one that is given by name is PLAIT_ERR_UNSUPPORTED. */
+  int32_t commutative;
+  /* Premultiplied sum: one element of `dtype` on this rank, copied. The contribution times this scalar, rounded to the
+   * dtype, is what is summed; each rank may give another scalar. Integers wrap. */
+  const void* scaling;
+  plait_dtype dtype;      /* of scaling, and of the calls that use it */
 } plait_op_desc;
 
-/* Makes an op number from a descriptor. PLAIT_ERR_UNSUPPORTED in this version. */
+/* Makes an op from a descriptor, for any call that takes a plait_op. Not collective: *op is a number of this process
+ * (1024 and above, never the same twice), and ranks may have other numbers for what they call together. Ranks compare
+ * whether the ops of a call are premultiplied sums, commute or do not (PLAIT_ERR_MISMATCH); that they mean the same
+ * function is the caller's to see to. One op serves every communicator. *op ends by plait_op_free, or by the last
+ * plait_finalize. Any thread. PLAIT_ERR_INVALID, PLAIT_ERR_STATE (no plait_init, forked child), PLAIT_ERR_MEMORY. */
 PLAIT_API plait_status plait_op_create(const plait_op_desc* desc, plait_op* op);
+
+/* Frees an op; its function is not called again. PLAIT_ERR_STATE, and nothing freed, while a request or plan made with
+ * it is not freed. PLAIT_ERR_INVALID for a number that plait_op_create did not give or that was freed. Any thread. */
 PLAIT_API plait_status plait_op_free(plait_op op);
 
-/* Every collective below:
- *   config   NULL, or how to make the call
- *   request  where the handle of the started operation goes; it ends by plait_request_free. NULL: the call blocks until
- *            the operation is done and returns what it came to.
- * Buffers: `in` and `out` must not overlap, unless they are exactly in place as said at each function. in place or not
- * is the same on all ranks. `in` may be read and `out` written by this rank and its peers until the operation is done;
- * after an error they may be reused once plait_comm_destroy returned, and `out` holds nothing meaningful.
- * Counts are in elements of `dtype`; a count whose bytes overflow size_t is PLAIT_ERR_INVALID; 0 is fine.
- * Statuses of each: PLAIT_ERR_INVALID (nothing started), PLAIT_ERR_UNSUPPORTED (dtype, op, algorithm),
- * PLAIT_ERR_ABORTED, PLAIT_ERR_STATE (forked child); and, when the operation is waited for, PLAIT_ERR_PEER,
- * PLAIT_ERR_TIMEOUT, PLAIT_ERR_MISMATCH, PLAIT_ERR_ABORTED, PLAIT_ERR_MEMORY, PLAIT_ERR_SYSTEM. After one of these the
- * communicator is broken: every later call on it returns the same status.
- * PLAIT_ERR_MISMATCH reaches every rank; a rank whose part was already done when the difference showed (the root of a
- * broadcast, say) gets it from its next call or wait. */
+/* ---- messages ------------------------------------------------------------------------------------------------ */
 
-/* out[i] = in[i] of rank 0 (op) in[i] of rank 1 ...; `count` elements each. In place: in == out. */
-PLAIT_API plait_status plait_allreduce(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
-                                       plait_op op, const plait_call_config* config, plait_request** request);
+/* Sends and receives between two ranks. The k-th send of a tag from one rank to another meets the k-th receive of that
+ * tag there from it. They take no part in the order of collectives, and move whenever the communicator is driven: in
+ * plait_test or plait_wait of any request. Only the two ranks take part; they are connected when they first do.
+ *
+ *   buffer   `count` elements of `dtype`, this rank's until the request is done. Shared memory (plait_mem_alloc) is
+ *            written where it lies.
+ *   peer     the other rank; this one, too
+ *   tag      0 or more; alike on both sides
+ *   config   NULL, or the deadline (timeout_ms); no algorithm
+ *   request  as for collectives; NULL: the call blocks, or in a group is waited for at its end
+ *
+ * A send is done when its buffer may be reused: of up to 8 KiB perhaps before anybody receives it, while 64 KiB and 256
+ * messages of a pair wait so; else not until it is received. So two ranks that first send to each other and then receive,
+ * both blocking, may wait for ever: use requests or a group. A receive may be longer than its message:
+ * plait_request_bytes tells how much came; the dtypes of the two may differ, bytes are moved.
+ * Statuses as for collectives. PLAIT_ERR_MISMATCH: the message is longer than its receive; the text names both sizes.
+ * PLAIT_ERR_TIMEOUT and PLAIT_ERR_PEER name the rank and tag that were waited for. */
+PLAIT_API plait_status plait_send(plait_comm* comm, const void* buffer, size_t count, plait_dtype dtype, int32_t peer,
+                                  int32_t tag, const plait_call_config* config, plait_request** request);
+PLAIT_API plait_status plait_recv(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype, int32_t peer,
+                                  int32_t tag, const plait_call_config* config, plait_request** request);
 
-/* Rank r gets elements [r * out_count, (r + 1) * out_count) of the reduction of `in` (size * out_count elements) in
- * `out` (out_count). In place: out == in + rank * out_count elements. */
-PLAIT_API plait_status plait_reduce_scatter(plait_comm* comm, const void* in, void* out, size_t out_count,
-                                            plait_dtype dtype, plait_op op, const plait_call_config* config,
-                                            plait_request** request);
+/* The same as persistent plans: each plait_start is one more send or receive of the tag. */
+PLAIT_API plait_status plait_plan_send(plait_comm* comm, const void* buffer, size_t count, plait_dtype dtype,
+                                       int32_t peer, int32_t tag, const plait_call_config* config,
+                                       plait_request** plan);
+PLAIT_API plait_status plait_plan_recv(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype, int32_t peer,
+                                       int32_t tag, const plait_call_config* config, plait_request** plan);
 
-/* `out` (size * in_count elements) gets `in` (in_count) of each rank, in order of ranks.
- * In place: in == out + rank * in_count elements. */
-PLAIT_API plait_status plait_allgather(plait_comm* comm, const void* in, void* out, size_t in_count, plait_dtype dtype,
-                                       const plait_call_config* config, plait_request** request);
+/* How many bytes the message of a send or receive has, once it is done. PLAIT_ERR_STATE before; PLAIT_ERR_INVALID for a
+ * collective. */
+PLAIT_API plait_status plait_request_bytes(const plait_request* request, size_t* bytes);
 
-/* `out` of every rank gets `in` of `root`; `count` elements. `in` is ignored elsewhere. In place: in == out on the root. */
-PLAIT_API plait_status plait_broadcast(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
-                                       int32_t root, const plait_call_config* config, plait_request** request);
-
-/* Done when every rank has called it. */
-PLAIT_API plait_status plait_barrier(plait_comm* comm, const plait_call_config* config, plait_request** request);
-
-/* ---- persistent plans ---------------------------------------------------------------------------------------- */
-
-/* As the calls above, but only prepared: *plan is a request that is not started. It binds everything, the pointers too;
- * plait_start starts it, any number of times, each start after the one before was seen to be done (plait_test or
- * plait_wait). Starts match other ranks' starts or calls by order, as all operations do: a plan on one rank may meet a
- * plain call on another. It ends by plait_request_free, not while started. */
-PLAIT_API plait_status plait_plan_allreduce(plait_comm* comm, const void* in, void* out, size_t count,
-                                            plait_dtype dtype, plait_op op, const plait_call_config* config,
-                                            plait_request** plan);
-PLAIT_API plait_status plait_plan_reduce_scatter(plait_comm* comm, const void* in, void* out, size_t out_count,
-                                                 plait_dtype dtype, plait_op op, const plait_call_config* config,
-                                                 plait_request** plan);
-PLAIT_API plait_status plait_plan_allgather(plait_comm* comm, const void* in, void* out, size_t in_count,
-                                            plait_dtype dtype, const plait_call_config* config, plait_request** plan);
-PLAIT_API plait_status plait_plan_broadcast(plait_comm* comm, const void* in, void* out, size_t count,
-                                            plait_dtype dtype, int32_t root, const plait_call_config* config,
-                                            plait_request** plan);
-PLAIT_API plait_status plait_plan_barrier(plait_comm* comm, const plait_call_config* config, plait_request** plan);
-
-/* Starts a plan. PLAIT_ERR_STATE while it is started; PLAIT_ERR_INVALID for a request that is no plan. */
-PLAIT_API plait_status plait_start(plait_request* plan);
+/* Calls of this thread from plait_group_begin to plait_group_end are progressed together: whatever would block (sends,
+ * receives and collectives with request NULL, of any communicators) is started, returns at once, and is done when
+ * plait_group_end returns, which says what the first that failed came to. Their buffers are the caller's again then. So
+ * exchanges in a cycle end. A wrong argument is said by the call itself, and what it was for is not in the group.
+ * Groups may be nested: the outermost end waits. PLAIT_ERR_STATE for an end without a begin. */
+PLAIT_API plait_status plait_group_begin(void);
+PLAIT_API plait_status plait_group_end(void);
 
 /* ---- requests ------------------------------------------------------------------------------------------------ */
 
@@ -381,5 +423,7 @@ PLAIT_API plait_status plait_request_free(plait_request* request);
 #ifdef __cplusplus
 }
 #endif
+
+#include <plait/collectives.h>
 
 #endif

@@ -6,28 +6,10 @@
 #include <string_view>
 
 #include "collectives/builder.h"
+#include "collectives/collective.h"
 #include "collectives/program.h"
 
 namespace plait::collectives {
-
-enum class Collective : uint8_t { allreduce, reduce_scatter, allgather, broadcast, barrier };
-
-// "allreduce", ...; never empty for the values above.
-std::string_view name_of(Collective collective) noexcept;
-
-// True where contributions are folded, so that an operator matters.
-constexpr bool reduces(Collective collective) noexcept {
-  return collective == Collective::allreduce || collective == Collective::reduce_scatter;
-}
-
-// The chunks of which `rank` of n has an input and an output, of a vector of `chunks` chunks:
-//   allreduce        all, all
-//   reduce_scatter   all, the rank's part (part r of n)
-//   allgather        the rank's part, all
-//   broadcast        all at the root and none elsewhere, all
-//   barrier          all, all: a chunk of no bytes
-Range input_of(Collective collective, int n, int rank, int root, uint32_t chunks) noexcept;
-Range output_of(Collective collective, int n, int rank, int root, uint32_t chunks) noexcept;
 
 struct Algorithm {
   std::string_view name;
@@ -37,20 +19,26 @@ struct Algorithm {
   uint8_t min_credits[2];
   // Folds in the order of ranks, for any n: fit for operators that do not commute.
   bool rank_order;
+  // Every chunk is folded 0..n-1 as one declared chain: all such algorithms give the same bits, whatever n is
+  // made of (rule 8).
+  bool deterministic = false;
+  // Lanes that steps of any rank may use, 0 up to lanes - 1: all ranks share out their streams alike.
+  uint32_t lanes = 1;
   // Whether there is a program for n ranks.
   bool (*accepts)(int n);
   // Into how many chunks it cuts the vector.
   uint32_t (*chunks)(int n);
-  // Appends the steps of the group's member `me` for the chunks `all`.
-  void (*append)(Builder& b, const Group& g, int root, Range all);
+  // Appends the steps of the group's member `me`. Where the collective is parted() the members own the
+  // blocks; others take blocks.all() as a whole.
+  void (*append)(Builder& b, const Group& g, int root, const Blocks& blocks);
   std::string_view summary;
 
-  // The program of one rank, with min_credits and rank_order set. n >= 1, accepts(n), 0 <= rank < n, 0 <=
-  // root < n (broadcast only; others ignore it). Any thread.
+  // The program of one rank, with lanes, min_credits and rank_order set. n >= 1, accepts(n), 0 <= rank < n, 0 <=
+  // root < n (rooted collectives only; others ignore it). Any thread.
   Program build(int n, int rank, int root, bool in_place) const;
 };
 
-// All of them; those of a collective are adjacent and the first is a sound default.
+// All of them, by collective. The same addresses for the life of the process.
 std::span<const Algorithm> algorithms() noexcept;
 
 // nullptr when there is none of that name for that collective.

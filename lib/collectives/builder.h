@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "collectives/collective.h"
 #include "collectives/group.h"
 #include "collectives/program.h"
 
@@ -17,32 +18,42 @@ namespace plait::collectives {
 // hold) makes finish() fail with the first such sentence; nothing else does.
 class Builder {
  public:
-  // `inputs` and `outputs`: the chunks of which this rank has an input and an output.
+  // For a vector of `chunks` chunks, of which this rank has the inputs and outputs that collective.h says. An
+  // alltoall has one chunk a rank.
+  Builder(Collective collective, int n, int rank, int root, uint32_t chunks);
+  // For any other holding: `inputs` and `outputs` are the chunks of which this rank has an input and an
+  // output, each in the slot of its number.
   Builder(int rank, uint32_t chunks, Range inputs, Range outputs);
 
-  // Messages of the chunks of `range`, from where they lie now, to where they belong. One message each, of as
-  // many steps as there are contiguous pieces. An empty range is no message, and no step.
-  void send(int peer, Range range, int lane = 0, uint8_t flags = 0);
-  void recv(int peer, Range range, int lane = 0, uint8_t flags = 0);
-  void recv_reduce(int peer, Range range, int lane = 0, uint8_t flags = 0);
-
-  // The same with chunks that are not contiguous, in this order: still one message (rule 10).
-  void send(int peer, std::span<const Range> list, int lane = 0);
-  void recv(int peer, std::span<const Range> list, int lane = 0);
-  void recv_reduce(int peer, std::span<const Range> list, int lane = 0, uint8_t flags = 0);
+  // One message each of the chunks of `ranges`, from where they lie now, to where they belong, of as many
+  // steps as there are contiguous pieces (rule 10). No chunks are no message, and no step. With kMore among
+  // `flags` the next call goes on with the same message.
+  void send(int peer, const Ranges& ranges, int lane = 0, uint8_t flags = 0);
+  void recv(int peer, const Ranges& ranges, int lane = 0, uint8_t flags = 0);
+  void recv_reduce(int peer, const Ranges& ranges, int lane = 0, uint8_t flags = 0);
 
   // As recv_reduce, but the result lies in scratch, apart from what it was made of: the incoming message need
   // not wait until sends of the old value are over. This is what makes a symmetric exchange do without
   // credits (rule 5).
-  void recv_reduce_aside(int peer, Range range, int lane = 0, uint8_t flags = 0);
+  void recv_reduce_aside(int peer, const Ranges& ranges, int lane = 0, uint8_t flags = 0);
 
-  // Receives another rank's value of `range` into scratch, next to this rank's own; returns where it lies.
-  Place recv_aside(int peer, Range range, int lane = 0, uint8_t flags = 0);
+  // As recv and recv_reduce, but by way of scratch where the chunk's value lies at home already, or will in
+  // place: the message need not wait until sends of that value are over.
+  void recv_apart(int peer, const Ranges& ranges, int lane = 0, uint8_t flags = 0);
+  void recv_reduce_apart(int peer, const Ranges& ranges, int lane = 0, uint8_t flags = 0);
 
-  // Folds values of `range` from left to right as one declared chain (rule 7) into where the chunks belong.
+  // Receives another rank's value of `ranges` into scratch, next to this rank's own; returns where it lies,
+  // one chunk after the other.
+  Place recv_aside(int peer, const Ranges& ranges, int lane = 0, uint8_t flags = 0);
+
+  // Folds values of `ranges` from left to right as one declared chain (rule 7) into where the chunks belong.
   // An operand is what recv_aside(..., kChain) returned, or kNowhere for this rank's own value. One operand
   // alone is left as it is. `flags` are those of the last fold.
-  void fold_chain(Range range, std::span<const Place> operands, uint8_t flags = 0);
+  void fold_chain(const Ranges& ranges, std::span<const Place> operands, uint8_t flags = 0);
+
+  // From now on folds flagged kLast do not complete their chunk: it is folded on at an outer level of a
+  // hierarchy. And the other way round.
+  void complete(bool complete) noexcept { incomplete_ = !complete; }
 
   // Lower level: local steps between places, and any step at all. They do not change where chunks lie;
   // settle() does.
@@ -57,6 +68,8 @@ class Builder {
 
   // Where the value of a chunk lies now: `input` until this rank first writes it; kNowhere when it has none.
   Place cur(uint32_t chunk) const;
+  // Where the call's input of this chunk lies; kNowhere when this rank has none.
+  Place input(uint32_t chunk) const;
   // Where a result of this chunk belongs: `output`, or where this rank has none, the scratch where it lies
   // now, or kNowhere.
   Place home(uint32_t chunk) const;
@@ -71,22 +84,41 @@ class Builder {
     Op op;
     int peer, lane;
     uint8_t flags;
-    bool open = false;   // more pieces of the same message follow
     bool aside = false;  // to fresh scratch instead of home
   };
   bool holds(Range range, const char* verb);
   Place target(uint32_t chunk, bool aside) const;
   Range piece(Range rest, bool reads, bool writes, bool aside) const;
-  void add(const Message& message, Range range);
-  void add_list(Message message, std::span<const Range> list);
+  void add(const Message& message, const Ranges& ranges);
+  void add_range(const Message& message, Range range, bool open);
+  void add_apart(Message message, const Ranges& ranges);
+  void land();
+  void fold_piece(Range now, std::span<const Place> operands, uint32_t offset, uint8_t flags);
   void copy_unwritten(bool in_place);
+  void straighten_detours();
   void fail(std::string text);
 
+  Place own_place(Buffer buffer, uint32_t chunk) const;
+
   Program program_;
-  Range outputs_;
+  Collective collective_ = Collective::allreduce;  // as far as it says where chunks lie
+  uint32_t n_ = 1;
+  Range inputs_, outputs_;
   std::vector<Place> cur_;     // of each chunk
   std::vector<Range> blocks_;  // of scratch, in slots not yet shared; see scratch.h
   uint32_t next_slot_ = 0;
+  // Receives into scratch and their copies to where chunks belong, which are needed in place only.
+  struct Detour {
+    uint32_t recv, copy;
+  };
+  std::vector<Detour> detours_;  // by `copy`
+  // Receives of the message now open that will be copied home, some out of place too.
+  struct Landing {
+    uint32_t recv;
+    bool always;
+  };
+  std::vector<Landing> landing_;
+  bool incomplete_ = false;
   std::string error_;  // the first wrong use
 };
 

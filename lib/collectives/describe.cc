@@ -5,9 +5,7 @@
 
 namespace plait::collectives {
 
-namespace {
-
-const char* name_of(Op op) noexcept {
+std::string_view name_of(Op op) noexcept {
   switch (op) {
     case Op::send:
       return "send";
@@ -29,12 +27,15 @@ const char* name_of(Op op) noexcept {
   return "unknown op";
 }
 
+namespace {
+
 std::string flags_of(uint8_t flags) {
   std::string text;
   if (flags & kMore) text += ", more";
   if (flags & kSwapped) text += ", swapped";
   if (flags & kChain) text += ", chain";
   if (flags & kLast) text += ", last";
+  if (flags & kEnter) text += ", enter";
   return text;
 }
 

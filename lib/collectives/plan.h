@@ -3,11 +3,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/status.h"
 #include "collectives/algorithms.h"
+#include "collectives/choice/choice.h"
+#include "collectives/choice/rooms.h"
 #include "collectives/machine/real/schedule.h"
 
 namespace plait::collectives {
@@ -18,32 +23,55 @@ struct Shape {
   uint64_t bytes = 0;  // of the whole vector
   int32_t root = 0;
   bool in_place = false;
+  // False: a rank knows the lengths of its own inputs and outputs only, and nothing can be passed on.
+  bool lengths_known = true;
+  bool commutes = true;        // the operator
+  bool deterministic = false;  // the same bits, whatever is chosen
   std::string_view algorithm;  // forced by name; empty: the planner's choice
 };
 
 class Planner {
  public:
-  Planner(int32_t rank, int32_t size) : rank_(rank), size_(size) {}
+  // Ranks of one host with a core each, until seat() says otherwise.
+  Planner(int32_t rank, int32_t size);
 
-  // Some ranks are reached over a network: a message costs microseconds, not nanoseconds.
-  void over_network() noexcept { network_ = true; }
+  // How the ranks lie, which all of them have agreed. Before the first choice.
+  void seat(const Seating& seating);
+  // Measured times, which all ranks have alike.
+  void use(std::shared_ptr<const Tuning> tuning) { chooser_->use(std::move(tuning)); }
 
-  // Code::unsupported when the named algorithm does not exist, does not fit this number of ranks, or is not
-  // run by the real machine.
-  Result<const Algorithm*> choose(const Shape& shape) const;
+  // Code::unsupported when the named algorithm does not exist or does not fit ranks and operator, or when
+  // none does.
+  Result<const Algorithm*> choose(const Shape& shape);
+  // All that fit `shape`, the best one first, with their times; `shape.algorithm` is not looked at.
+  std::vector<Candidate> candidates(const Shape& shape) const;
+  // The same for people: a line each.
+  std::string explain(const Shape& shape);
 
-  // The schedule of `algorithm`, made on first use. Lives as long as the planner.
-  Result<const real::Schedule*> schedule(const Algorithm& algorithm, int32_t root, bool in_place);
+  // The schedule of `algorithm`, made on first use. Lives as long as the planner. `in_place`: the buffers of
+  // this rank's call are. `joined`: as the program is written, else chunk by chunk (chunkwise.h);
+  // real::joins() says which one a layout needs. Program::min_credits holds for all ranks of the call.
+  // `entering`: contributions are scaled (entry.h).
+  Result<const real::Schedule*> schedule(const Algorithm& algorithm, int32_t root, bool in_place, bool joined,
+                                         bool entering = false);
 
  private:
+  bool moves_straight(const Algorithm& algorithm) const;
+  bool runs(const Algorithm& algorithm, bool in_place);
+  bool lowers(const Algorithm& algorithm, int32_t rank, bool in_place) const;
+  Result<real::Schedule> make(const Algorithm& algorithm, int32_t root, bool in_place, bool joined,
+                              bool entering) const;
+
   const int32_t rank_, size_;
-  bool network_ = false;
+  std::unique_ptr<Chooser> chooser_;
+  std::vector<std::optional<bool>> runs_;  // by algorithm, in place or not
   std::unordered_map<uint64_t, std::unique_ptr<real::Schedule>> schedules_;
+  mutable std::vector<std::optional<bool>> straight_;  // by algorithm
   uint64_t latest_key_ = ~uint64_t(0);
   const real::Schedule* latest_ = nullptr;
 };
 
-// Up to this many ranks the direct algorithms are used: each rank folds its shard from all others at once.
-constexpr int32_t kDirectRanks = 64;
+// Up to this many ranks each looks at the programs of those it sends to, for where results may be stored.
+constexpr int32_t kGrantRanks = 64;
 
 }  // namespace plait::collectives

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plait::collectives {
@@ -30,6 +31,7 @@ enum Flag : uint8_t {
   kChain = 4,    // this fold is continued by the next step that reads its dst: no rounding in between (rule 7); for a
                  // recv: its value is an operand of the chain. See chain.h
   kLast = 8,     // this fold completes its chunk: `avg` scales here, after it and before rounding
+  kEnter = 16,   // a copy from the input: here this rank's contribution is scaled, and rounded. See entry.h
 };
 
 struct Range {
@@ -57,6 +59,7 @@ struct Program {
   uint32_t chunks = 0;            // logical chunks of the vector
   uint32_t scratch = 0;           // slots of Buffer::scratch, each with the largest chunk's capacity
   uint32_t wires = 0;             // slots of Buffer::wire, each with the capacity of the largest encoded chunk (rule 9)
+  uint32_t lanes = 0;             // of the call, alike on all ranks; 0: as many as the steps of each rank use
   uint8_t min_credits = 0;        // set by proof or by the algorithm table: 0 fits unbuffered delivery (rule 5)
   bool in_place = false;
   bool rank_order = false;        // fit for non-commutative operators
@@ -71,6 +74,8 @@ struct Program {
 // that cannot be one message: returns the sentence that names rank and step; empty when all is well.
 std::string derive_dependencies(Program& program);
 
+// "send", ...; "unknown op" for other values.
+std::string_view name_of(Op op) noexcept;
 // "scratch[2]".
 std::string describe(Place place);
 // One line a step, as errors and tools print it: "send chunk 3+1 from output[3] to rank 2 lane 0".

@@ -79,8 +79,8 @@ class LinearScan {
 
   uint32_t take(uint32_t count) {
     auto& free = free_[count];
-    if (free.size() > 1) {
-      uint32_t slot = free.front();
+    if (!free.empty() && free.front().since != free.back().since) {
+      uint32_t slot = free.front().slot;
       free.pop_front();
       return slot;
     }
@@ -90,15 +90,20 @@ class LinearScan {
   void release() {
     std::sort(dying_.begin(), dying_.end());
     dying_.erase(std::unique(dying_.begin(), dying_.end()), dying_.end());
-    for (uint32_t block : dying_) free_[blocks_[block].count].push_back(values_[block].slot);
+    for (uint32_t block : dying_) free_[blocks_[block].count].push_back({values_[block].slot, messages_});
     dying_.clear();
+    messages_++;
   }
 
   std::vector<Step>& steps_;
   std::span<const Range> blocks_;
   std::vector<Value> values_;
-  std::map<uint32_t, std::deque<uint32_t>> free_;  // by size, the longest free first
-  std::vector<uint32_t> dying_;                    // blocks touched for the last time in this message
+  struct Free {
+    uint32_t slot, since;  // after which message
+  };
+  std::map<uint32_t, std::deque<Free>> free_;  // by size, the longest free first
+  std::vector<uint32_t> dying_;                // blocks touched for the last time in this message
+  uint32_t messages_ = 0;
   uint32_t top_ = 0;
 };
 

@@ -12,8 +12,8 @@ namespace plait::collectives {
 // Renumbers the scratch places of `steps`. `blocks` are the values that lie there, in slots of their own
 // each, in ascending order with a gap between any two; no step touches two of them with one place. Returns
 // how many slots are needed. A linear scan over the list: a slot is free again after the message in which its
-// value is touched last, and is taken again as late as one spare slot allows, for each reuse is a step that
-// must wait for another.
+// value is touched last, and is taken again only when another message has freed some since: each reuse is a
+// step that must wait for another, and what is received next must not wait for what is sent just before it.
 uint32_t allot_scratch(std::vector<Step>& steps, std::span<const Range> blocks);
 
 }  // namespace plait::collectives

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "runtime/dump.h"
+#include "runtime/group.h"
 #include "runtime/library.h"
 #include "runtime/registry.h"
 #include "transport/shm/arena.h"
@@ -72,6 +73,32 @@ Status apply(const plait_config* config) {
 Result<transport::shm::Arena*> arena() {
   PLAIT_TRY(check_ready());
   return transport::shm::Arena::process();
+}
+
+plait_comm* handle_of(std::unique_ptr<Communicator> impl) {
+  auto* handle = new plait_comm;
+  handle->impl = std::move(impl);
+  adopt(handle);
+  return handle;
+}
+
+struct Child {
+  uint32_t maker;
+  int32_t color, key;
+};
+
+plait_status make_child(const char* function, plait_comm* comm, const Child& what,
+                        const plait_comm_config* config, plait_comm** child) {
+  if (!is_comm(comm)) return no_comm(function);
+  if (child == nullptr) return report({Code::invalid, std::string(function) + ": child is NULL"});
+  if (forked()) return report(check_ready());
+  Communicator& parent = *comm->impl;
+  auto made = resolve_child(parent.config(), config);
+  if (!made.ok()) return report(parent, made.status());
+  auto impl = parent.split(what.maker, what.color, what.key, *made);
+  if (!impl.ok()) return report(parent, impl.status());
+  *child = *impl == nullptr ? nullptr : handle_of(std::move(impl).value());
+  return PLAIT_OK;
 }
 
 }  // namespace
@@ -148,17 +175,28 @@ plait_status plait_comm_create(const plait_comm_config* config, plait_comm** com
   auto impl = Communicator::create(*resolved, epoch);
   if (!impl.ok()) return report(impl.status());
   log::set_name("rank " + std::to_string(resolved->rank));
-  auto* handle = new plait_comm;
-  handle->impl = std::move(impl).value();
-  adopt(handle);
-  *comm = handle;
+  *comm = handle_of(std::move(impl).value());
   return PLAIT_OK;
+}
+
+plait_status plait_comm_split(plait_comm* comm, int32_t color, int32_t key, const plait_comm_config* config,
+                              plait_comm** child) {
+  if (color < 0 && color != PLAIT_NO_COLOR && is_comm(comm)) {
+    return report({Code::invalid, "plait_comm_split: color " + std::to_string(color) +
+                                      " is negative, and not PLAIT_NO_COLOR"});
+  }
+  return make_child("plait_comm_split", comm, {kSplitCall, color, key}, config, child);
+}
+
+plait_status plait_comm_dup(plait_comm* comm, const plait_comm_config* config, plait_comm** child) {
+  return make_child("plait_comm_dup", comm, {kDupCall, 0, 0}, config, child);
 }
 
 plait_status plait_comm_destroy(plait_comm* comm) {
   if (!is_comm(comm)) return no_comm("plait_comm_destroy");
   if (forked()) return report(check_ready());
   if (!disown(comm)) return no_comm("plait_comm_destroy");
+  forget_deferred(comm->impl.get());
   const bool pending = comm->impl->pending();
   if (pending) comm->impl->abort();
   Status status = comm->impl->leave();

@@ -51,6 +51,9 @@ Status Communicator::mismatch(uint64_t number) const {
   std::string text = "ranks disagree about operation " + std::to_string(number) + ":";
   for (const auto& [call, ranks] : calls) text += " rank " + ranks + " called " + describe(call) + ";";
   if (!absent.empty()) text += " rank " + absent + " not yet;";
+  // Alike as far as a call is compared: blocks whose counts only the two ranks know that exchange them.
+  if (calls.size() == 1 && absent.empty())
+    text += " their counts differ, as the first of them to see it tells;";
   return {Code::mismatch, text + " all ranks must make the same calls in the same order"};
 }
 
@@ -78,6 +81,13 @@ int32_t Communicator::awaited() const noexcept {
 }
 
 std::string Communicator::phase() const {
+  const bool message =
+      waited_ != nullptr && waited_->is_message() && waited_->state != plait_request::State::done;
+  if (message || (head_ == nullptr && messages_.busy())) return message_phase();
+  if (head_ == nullptr && making_ != 0) {
+    return "in operation " + std::to_string(calls_) + ", " + std::string(maker_name(making_)) +
+           ", whose ranks were all there";
+  }
   if (head_ == nullptr) return "between operations (" + std::to_string(calls_) + " were started here)";
   std::string text = "in operation " + std::to_string(head_->number) + ", " + describe(head_->prepared->id);
   const std::string waiting = whom();
@@ -100,11 +110,7 @@ Blame Communicator::judge(int32_t r, int32_t* blamed) noexcept {
   if (p == nullptr || !p->ready()) return Blame::not_connected;
   const Board& board = p->board();
   const int64_t now = now_ns();
-  if (const uint32_t beat = board.beat.load(std::memory_order_relaxed);
-      beat != p->beat || p->beat_seen_ns == 0) {
-    p->beat = beat;
-    p->beat_seen_ns = now;
-  }
+  p->note_beat(now);
   if (board.latest() < head_->number) return Blame::not_called;
   const int32_t next = board.blamed.load(std::memory_order_relaxed);
   if (board.blamed_in.load(std::memory_order_acquire) == head_->number && next >= 0 && next < config_.size &&
@@ -167,6 +173,7 @@ void Communicator::check_deadline(plait_request* waited) noexcept {
     return;
   }
   if (!waited->deadline.passed()) return;
+  if (waited->is_message()) return check_message_deadline(waited);
   if (later_.number != 0) return fail_later();
   const uint64_t number = head_ != nullptr ? head_->number : waited->number;
   std::string who = absentees(number);

@@ -1,6 +1,7 @@
 #include "runtime/board.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "collectives/algorithms.h"
 #include "runtime/names.h"
@@ -18,6 +19,8 @@ bool Board::read(uint64_t call_number, CallId* call) const noexcept {
   c.root = r.root.load(std::memory_order_relaxed);
   c.algorithm = r.algorithm.load(std::memory_order_relaxed);
   c.in_place = r.in_place.load(std::memory_order_relaxed);
+  c.counts = r.counts.load(std::memory_order_relaxed);
+  c.counts_hash = r.counts_hash.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (r.number.load(std::memory_order_relaxed) != call_number) return false;
   *call = c;
@@ -30,16 +33,34 @@ uint64_t Board::latest() const noexcept {
   return latest;
 }
 
+namespace {
+
+std::string describe_counts(const CallId& c) {
+  if (c.counts == 0) return "count=" + std::to_string(c.count);
+  const std::string counts = std::to_string(c.counts) + " counts";
+  if (c.counts_hash == 0) return counts;
+  char hash[16];
+  std::snprintf(hash, sizeof hash, " #%08x", c.counts_hash);
+  return counts + hash + ", " + std::to_string(c.count) + " elements";
+}
+
+}  // namespace
+
+std::string_view maker_name(uint32_t kind) noexcept {
+  return kind == kSplitCall ? "comm_split" : kind == kDupCall ? "comm_dup" : "";
+}
+
 // The fields may come from a peer's memory: nothing is used as an index unchecked.
 std::string describe(const CallId& c) {
   using collectives::Collective;
-  if (c.kind > uint32_t(Collective::barrier)) return "an unknown call";
+  if (const auto maker = maker_name(c.kind); !maker.empty()) return std::string(maker);
+  if (c.kind >= collectives::kCollectives) return "an unknown call";
   const auto kind = Collective(c.kind);
-  std::string text(collectives::name_of(kind));
+  std::string text(call_name(kind, c.counts > 0));
   if (kind != Collective::barrier) {
-    text += "(count=" + std::to_string(c.count) + ", " + std::string(dtype_name(c.dtype));
+    text += "(" + describe_counts(c) + ", " + std::string(dtype_name(c.dtype));
     if (collectives::reduces(kind)) text += ", " + std::string(op_name(c.op));
-    if (kind == Collective::broadcast) text += ", root=" + std::to_string(c.root);
+    if (collectives::rooted(kind)) text += ", root=" + std::to_string(c.root);
     text += c.in_place != 0 ? ", in place)" : ")";
   }
   const auto table = collectives::algorithms();

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "plait/plait.h"
@@ -19,11 +20,19 @@ struct CallId {
   int32_t dtype = 0, op = 0, root = 0;
   uint32_t algorithm = 0;  // 1 + index in the table, 0: not chosen (a call of no data)
   uint32_t in_place = 0;
-  uint64_t count = 0;
+  uint64_t count = 0;        // as in the C call; uneven: of all blocks, where all ranks know their counts
+  uint32_t counts = 0;       // how many counts an uneven call has, one a rank; 0: an even call
+  uint32_t counts_hash = 0;  // of these, where all ranks know them
   friend bool operator==(const CallId&, const CallId&) = default;
 };
 
-// "allreduce of 1024 float32, sum, in place, algorithm ring"
+// Kinds of calls that are no collectives, far from the numbers of those.
+constexpr uint32_t kSplitCall = 256, kDupCall = 257;
+// "comm_split", "comm_dup"; empty for other kinds.
+std::string_view maker_name(uint32_t kind) noexcept;
+
+// "allreduce(count=1024, float32, sum, in place) by ring", "allgatherv(3 counts #1c5a90f2, 300 elements,
+// int8)"
 std::string describe(const CallId& call);
 
 constexpr uint32_t kRecords = 16;
@@ -34,7 +43,7 @@ struct alignas(64) CallRecord {
   std::atomic<uint64_t> count;
   std::atomic<uint32_t> kind;
   std::atomic<int32_t> dtype, op, root;
-  std::atomic<uint32_t> algorithm, in_place;
+  std::atomic<uint32_t> algorithm, in_place, counts, counts_hash;
 };
 
 // Keeps a rank out of its peers' memory once one of them gave up: that peer revokes and waits for the step
@@ -84,6 +93,8 @@ struct alignas(64) Board {
     r.root.store(call.root, std::memory_order_relaxed);
     r.algorithm.store(call.algorithm, std::memory_order_relaxed);
     r.in_place.store(call.in_place, std::memory_order_relaxed);
+    r.counts.store(call.counts, std::memory_order_relaxed);
+    r.counts_hash.store(call.counts_hash, std::memory_order_relaxed);
     r.number.store(call_number, std::memory_order_release);
   }
   CallRecord& record_of(uint64_t call_number) noexcept { return records[call_number % kRecords]; }

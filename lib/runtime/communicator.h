@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "runtime/config.h"
 #include "runtime/cores.h"
 #include "runtime/fabric.h"
+#include "runtime/messages.h"
 #include "runtime/peer.h"
 #include "runtime/recorder.h"
 #include "runtime/request.h"
@@ -29,6 +31,12 @@
 namespace plait::runtime {
 
 enum class Why : uint8_t;  // of dump.h
+struct Family;             // of family.h
+
+// What a communicator tells over its group.
+constexpr uint32_t kBroken = bootstrap::Notice::kFirstFree;  // it broke
+constexpr uint32_t kChildFailed =
+    bootstrap::Notice::kFirstFree + 1;  // one that is made from it did not come about
 
 // How the ranks lie.
 struct Levels {
@@ -48,8 +56,16 @@ class Communicator {
   Waiter::Policy policy() const noexcept { return policy_; }
   const Levels& levels() const noexcept { return levels_; }
 
+  // Collective: a communicator of the ranks that give the same color, by key and rank; null where color is
+  // negative. Blocks, up to `made`'s deadline for joining. `maker`: kSplitCall or kDupCall. When it fails,
+  // this communicator is as it was, or broken(). split.cc
+  Result<std::unique_ptr<Communicator>> split(uint32_t maker, int32_t color, int32_t key, const Config& made);
+  const Config& config() const noexcept { return config_; }
+
   // Makes a request, not started. Code::invalid, Code::unsupported; or what broke the communicator.
   Result<plait_request*> make(const Args& args, bool persistent);
+  // The same of a send or receive. Code::invalid: the peer is no rank.
+  Result<plait_request*> make(const Letter& letter, int64_t timeout_ms, bool persistent);
   // Puts it behind those started before. It may move at once.
   void start(plait_request* request) noexcept;
   // Frees a request that is not started or done.
@@ -68,7 +84,7 @@ class Communicator {
 
   // Ok, or what broke it.
   Status broken() const;
-  bool pending() const noexcept { return head_ != nullptr; }
+  bool pending() const noexcept { return head_ != nullptr || messages_.busy(); }
   void abort() noexcept;                         // any thread
   std::string last_error() const;                // any thread
   Status dump(const char* path) const noexcept;  // any thread; plait_comm_dump
@@ -88,11 +104,24 @@ class Communicator {
   explicit Communicator(const Config& config);
   // join.cc: becoming a communicator.
   Status join(uint32_t epoch);
+  Status settle_in(const transport::Bounds& bounds);
+  Result<std::shared_ptr<const collectives::Tuning>> read_tuning() const;
+  Status unlike(int32_t rank) const;
   Status share_identities(const transport::Bounds& bounds);
   Status open_network(const transport::Bounds& bounds);
   Status choose_network();
   Status make_board();
   std::string name_of(int32_t rank) const;
+
+  // split.cc: making others of its ranks.
+  Status assemble(uint32_t maker, const Deadline& deadline);
+  Result<std::vector<Bytes>> exchange(ByteView mine, const Deadline& deadline);
+  Result<std::unique_ptr<Communicator>> raise(const Family& family, std::optional<bootstrap::Invitation> mine,
+                                              const Config& made, const Deadline& deadline);
+  Status join_family(Communicator& parent, const Family& family, bootstrap::Invitation mine,
+                     const Deadline& deadline);
+  Status news_of(const Family& family);
+  Status explain(const Family& family, Status status);
 
   // connect.cc: peers, when a plan needs them.
   Peer* peer(int32_t rank) const noexcept { return peers_[size_t(rank)].get(); }
@@ -109,16 +138,32 @@ class Communicator {
   void launch(plait_request* request) noexcept;
   void finish(Status status) noexcept;
   void record() noexcept;
+  bool advance_collectives() noexcept;
+  bool enter_gate() noexcept;
   void poll_domains(bool network) noexcept;
+  plait_request* take_request(bool persistent);
+
+  // messages.cc
+  void start_message(plait_request* request) noexcept;
+  bool advance_messages() noexcept;
+  bool drive_messages() noexcept;
+  bool connect_for_messages() noexcept;
+  void fail_message() noexcept;
+  void check_leavers() noexcept;
+  void check_message_deadline(plait_request* waited) noexcept;
+  std::string message_phase() const;
+  std::string state_of_message(const Letter& letter) noexcept;
   void flush_network() noexcept;
   void idle_network() noexcept;
   bool network_drained() const noexcept;
 
   // watch.cc: what goes wrong, and how ranks learn of it.
-  // `number`: the operation it is about, 0: the running one.
+  // `number`: the operation it is about, 0: the running one, kNoOperation: none, but messages.
+  static constexpr uint64_t kNoOperation = ~uint64_t(0);
   void fail(Status status, int32_t culprit, uint64_t number = 0) noexcept;
   void fail_at(Status status, int32_t culprit, uint64_t number) noexcept;
   void fail_later() noexcept;
+  bool shut_out() noexcept;
   void listen_to_group() noexcept;
   void hear(const bootstrap::Notice& notice) noexcept;
   void check_peers() noexcept;
@@ -141,7 +186,7 @@ class Communicator {
   void shut_gates() noexcept;
   void wake_peers() noexcept;
 
-  void begin_record(uint32_t epoch);
+  void begin_record(Recorder::Identity who);
   Status record_creation(Status status);
   void end_record() noexcept;
   void record_wait() noexcept;
@@ -173,6 +218,10 @@ class Communicator {
   bool fences_ = false;     // every rank takes part in base/fence.h
   bool network_ = false;    // the running operation needs the network polled
 
+  Messages messages_;
+  const plait_request* waited_ =
+      nullptr;  // for errors; not looked into unless it is a message that is pending
+
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;
   std::vector<Prepared> shapes_;   // cache of recent shapes, by hash
@@ -184,7 +233,10 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
-  bool left_ = false;           // every rank destroys its communicator
+  std::deque<bootstrap::Notice> child_news_;  // of children that are being made: why others failed
+  uint32_t making_ = 0;                       // the call that makes one just now: kSplitCall, kDupCall
+  bool left_ = false;                         // every rank destroys its communicator
+  std::optional<Deadline> words_due_;         // somebody failed and has not told why
   uint32_t strange_looks_ = 0;  // at a message of another call whose sender has not told what it called
 
   struct Later {

@@ -67,6 +67,16 @@ Status read_network(Config& c) {
   return {};
 }
 
+// What choices rest on.
+Status read_choices(const plait_comm_config& given, Config& c) {
+  if (const char* tuning = variable("PLAIT_TUNING")) c.tuning = tuning;
+  if (given.tuning_file != nullptr) c.tuning = given.tuning_file;
+  int64_t deterministic = 0;
+  PLAIT_TRY(read_number("PLAIT_DETERMINISTIC", 0, 1, &deterministic));
+  c.deterministic = deterministic == 1 || given.deterministic != 0;
+  return {};
+}
+
 Status read_secret(const plait_comm_config& given, Config& c) {
   const char* file = given.secret_file != nullptr ? given.secret_file : variable("PLAIT_SECRET_FILE");
   if (file == nullptr || c.size == 1) return {};
@@ -88,7 +98,9 @@ Status read_timeouts(Config& c) {
 
 Status apply_identity(const plait_comm_config& from, Config& c) {
   if (from.parent != nullptr)
-    return {Code::unsupported, "plait_comm_config.parent is reserved and must be NULL"};
+    return {Code::unsupported,
+            "plait_comm_config.parent is reserved and must be NULL: plait_comm_split and plait_comm_dup make "
+            "communicators from another"};
   if (from.size < 0 || from.size > kMostRanks || from.bootstrap_timeout_ms < 0 || from.timeout_ms < 0) {
     return {Code::invalid,
             "plait_comm_config: size and timeouts must not be negative, size not above 1048576"};
@@ -228,12 +240,41 @@ Result<Config> resolve(const plait_comm_config* config) {
   if (given.size == 0) PLAIT_TRY(read_identity(c));
   PLAIT_TRY(read_timeouts(c));
   PLAIT_TRY(read_network(c));
+  PLAIT_TRY(read_choices(given, c));
   if (const char* job = variable("PLAIT_JOB")) c.job = job;
   if (const char* host = variable("PLAIT_HOST_ID")) c.host_id = host;
   PLAIT_TRY(apply_identity(given, c));
   PLAIT_TRY(apply_network(given, c));
   PLAIT_TRY(read_secret(given, c));
   PLAIT_TRY(check(c));
+  return c;
+}
+
+Result<Config> resolve_child(const Config& parent, const plait_comm_config* config) {
+  plait_comm_config given{};
+  if (config != nullptr) {
+    PLAIT_TRY(check_struct(config, config->struct_size, sizeof given, "plait_comm_config"));
+    std::memcpy(&given, config, std::min(config->struct_size, sizeof given));
+  }
+  const bool numbers = given.rank != 0 || given.size != 0 || given.port_min != 0 || given.port_max != 0;
+  const bool names = given.job != nullptr || given.host_id != nullptr || given.interface_name != nullptr ||
+                     given.secret_file != nullptr || given.address != nullptr || given.unique_id != nullptr ||
+                     given.allgather != nullptr || given.allgather_context != nullptr ||
+                     given.parent != nullptr || given.tuning_file != nullptr || given.deterministic != 0;
+  if (numbers || names) {
+    return Status(Code::invalid,
+                  "plait_comm_config: a communicator that is made from another takes its timeouts from here "
+                  "and all else from its parent: every other field must be 0");
+  }
+  if (given.bootstrap_timeout_ms < 0 || given.timeout_ms < 0)
+    return Status(Code::invalid, "plait_comm_config: timeouts must not be negative");
+  Config c = parent;
+  c.root.clear();
+  c.secret.reset();
+  c.allgather = nullptr;
+  c.unique_id.reset();
+  if (given.bootstrap_timeout_ms > 0) c.bootstrap_timeout_ms = given.bootstrap_timeout_ms;
+  if (given.timeout_ms > 0) c.timeout_ms = given.timeout_ms;
   return c;
 }
 

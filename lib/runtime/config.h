@@ -19,6 +19,8 @@ struct Config {
   std::string host_id;  // empty: found out
   int64_t bootstrap_timeout_ms = 60'000;
   int64_t timeout_ms = 600'000;
+  std::string tuning;  // path of a tuning file; empty: none
+  bool deterministic = false;
   // How ranks meet: see bootstrap::Membership.
   std::string root;
   std::string interfaces;
@@ -34,6 +36,10 @@ struct Config {
 // Code::invalid names the field or variable that is wrong and what it should be; Code::auth the secret's
 // file.
 Result<Config> resolve(const plait_comm_config* config);
+
+// For a child of a communicator of `parent`: its own, but for rank, size and name, with the timeouts that are
+// given. Code::invalid where `config` gives more than these.
+Result<Config> resolve_child(const Config& parent, const plait_comm_config* config);
 
 // Makes a unique id, with PLAIT_IFACE and PLAIT_PORTS where the arguments say nothing.
 Result<bootstrap::UniqueId> resolve_unique_id(const char* interfaces, uint16_t port_min, uint16_t port_max);

@@ -90,7 +90,14 @@ void Communicator::poll_domains(bool network) noexcept {
     n = fabric_.poll(network, done);
     for (size_t i = 0; i < n; i++) {
       const uint64_t cookie = done[i].cookie;
-      if (cookie >= transport::kMailboxCookie) {
+      if (cookie >= kMessageCookie) {
+        const auto r = int32_t((cookie - kMessageCookie) / transport::kMessageCookies);
+        if (done[i].status == Code::ok) {
+          peer(r)->messages().done(done[i]);
+        } else if (done[i].status != Code::aborted) {
+          peer_died(r);
+        }
+      } else if (cookie >= transport::kMailboxCookie) {
         const auto r = int32_t((cookie - transport::kMailboxCookie) / transport::kMailboxCookies);
         if (done[i].status == Code::ok) {
           peer(r)->mailbox().left(cookie);

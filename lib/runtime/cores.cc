@@ -1,5 +1,6 @@
 #include "runtime/cores.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,30 @@ Share share_of(std::span<const Seat> seats, size_t mine) {
   }
   share.cores = known ? CPU_COUNT(&all) : usable_cores();
   return share;
+}
+
+int32_t fewest_cores(std::span<const Seat> seats, std::span<const int32_t> host_of) {
+  if (std::ranges::any_of(seats, [](const Seat& s) { return s.kernel == 0 || CPU_COUNT(&s.cpus) == 0; }))
+    return 0;
+  std::vector<int32_t> ranks;  // of each host
+  for (int32_t host : host_of) {
+    ranks.resize(std::max(ranks.size(), size_t(host) + 1));
+    ranks[size_t(host)]++;
+  }
+  std::vector<bool> asked(ranks.size());
+  int32_t fewest = 0;
+  double least = 1;  // cores a rank
+  for (size_t r = 0; r < seats.size(); r++) {
+    const auto host = size_t(host_of[r]);
+    if (asked[host]) continue;  // its first rank speaks for a host
+    asked[host] = true;
+    const Share share = share_of(seats, r);
+    const double each = double(share.cores) / share.ranks;
+    if (each >= least) continue;
+    least = each;
+    fewest = std::max(1, int32_t(double(ranks[host]) * each));
+  }
+  return fewest;
 }
 
 }  // namespace plait::runtime

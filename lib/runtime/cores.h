@@ -31,4 +31,9 @@ struct Share {
 // compete.
 Share share_of(std::span<const Seat> seats, size_t mine);
 
+// What all ranks conclude alike of how crowded hosts are: the cores that the ranks of a host have to
+// themselves, where they are fewest a rank. 0: nobody shares, or a mask is not known. `host_of`: of each
+// rank, from 0 on.
+int32_t fewest_cores(std::span<const Seat> seats, std::span<const int32_t> host_of);
+
 }  // namespace plait::runtime

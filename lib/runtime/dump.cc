@@ -34,6 +34,7 @@ void write_identity(JsonText& out, const Recorder& r, Why why) noexcept {
   out.raw("{\"plait_dump\": 1,\n\"why\": ").quoted(name_of(why));
   out.raw(", \"clock_ns\": ").number(now_ns()).raw(", \"unix_ms\": ").number(unix_ms());
   out.raw(",\n\"job\": ").quoted(who.job).raw(", \"communicator\": ").number(who.communicator);
+  if (!who.split.empty()) out.raw(", \"split\": ").quoted(who.split);
   out.raw(", \"rank\": ").number(who.rank).raw(", \"size\": ").number(who.size);
   out.raw(",\n\"host\": ").quoted(who.host).raw(", \"pid\": ").number(int64_t(getpid()));
   out.raw(", \"signal\": ").raw(answers_signal() ? "true" : "false");
@@ -78,13 +79,20 @@ void write_arrivals(JsonText& out, const Recorder& r) noexcept {
 }
 
 void write_call(JsonText& out, const CallId& call) noexcept {
-  if (call.kind > uint32_t(Collective::barrier)) return;
+  if (const auto maker = maker_name(call.kind); !maker.empty()) {
+    out.raw(", \"kind\": ").quoted(maker);
+    return;
+  }
+  if (call.kind >= collectives::kCollectives) return;
   const auto kind = Collective(call.kind);
-  out.raw(", \"kind\": ").quoted(collectives::name_of(kind));
+  out.raw(", \"kind\": ").quoted(call_name(kind, call.counts > 0));
   if (kind != Collective::barrier) {
-    out.raw(", \"count\": ").number(call.count).raw(", \"dtype\": ").quoted(dtype_name(call.dtype));
+    if (call.counts > 0) out.raw(", \"counts\": ").number(call.counts);
+    if (call.counts_hash != 0) out.raw(", \"counts_hash\": ").number(call.counts_hash);
+    if (call.counts == 0 || call.counts_hash != 0) out.raw(", \"count\": ").number(call.count);
+    out.raw(", \"dtype\": ").quoted(dtype_name(call.dtype));
     if (collectives::reduces(kind)) out.raw(", \"op\": ").quoted(op_name(call.op));
-    if (kind == Collective::broadcast) out.raw(", \"root\": ").number(call.root);
+    if (collectives::rooted(kind)) out.raw(", \"root\": ").number(call.root);
     out.raw(", \"in_place\": ").raw(call.in_place != 0 ? "true" : "false");
   }
   const auto table = collectives::algorithms();

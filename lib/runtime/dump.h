@@ -23,6 +23,6 @@ std::string dump_prefix();
 // Code::invalid when PLAIT_DUMP is too long to be a path.
 Status check_dump_prefix();
 // "PREFIX.RANK.COMMUNICATOR.json", absolute: the program may change its folder. Empty without PLAIT_DUMP.
-std::string dump_path(int32_t rank, uint32_t communicator);
+std::string dump_path(int32_t rank, uint32_t communicator, const std::string& split = {});
 
 }  // namespace plait::runtime

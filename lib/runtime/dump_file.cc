@@ -70,13 +70,14 @@ Status check_dump_prefix() {
                              std::to_string(kMostPathBytes) + " are possible"};
 }
 
-std::string dump_path(int32_t rank, uint32_t communicator) {
+std::string dump_path(int32_t rank, uint32_t communicator, const std::string& split) {
   std::string prefix = dump_prefix();
   if (prefix.empty()) return {};
   char folder[PATH_MAX];
   if (prefix[0] != '/' && getcwd(folder, sizeof folder) != nullptr)
     prefix = std::string(folder) + "/" + prefix;
-  return prefix + "." + std::to_string(rank) + "." + std::to_string(communicator) + ".json";
+  const std::string name = std::to_string(communicator) + (split.empty() ? "" : "-" + split);
+  return prefix + "." + std::to_string(rank) + "." + name + ".json";
 }
 
 }  // namespace plait::runtime

@@ -3,13 +3,15 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string>
 
 #include "base/fence.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "bootstrap/interfaces.h"
 #include "runtime/communicator.h"
+#include "runtime/operators.h"
 
 namespace plait::runtime {
 
@@ -18,9 +20,17 @@ namespace {
 // What ranks tell each other first. Behind it: the identity of the shared memory.
 struct Info {
   uint32_t fences = 0;  // 1: it joined base/fence.h
+  uint32_t tuning = 0;  // of its tuning file; 0: none
+  uint32_t deterministic = 0;
   uint32_t reserved = 0;
   Seat seat;
 };
+
+uint32_t fingerprint(const collectives::Tuning* tuning) {
+  if (tuning == nullptr) return 0;
+  const uint64_t hash = fnv1a(collectives::write_tuning(*tuning));
+  return std::max(1u, uint32_t(hash ^ hash >> 32));
+}
 
 // With more ranks than cores, where a rank starts decides how well the cores are shared: each is put on its
 // own core once and then left to the scheduler (8 ranks on 2 cores: 7 us an operation without, 3 us with).
@@ -47,7 +57,8 @@ Communicator::Communicator(const Config& config)
       fabric_(config.rank),
       ways_(size_t(config.size), Way::shm),
       peers_(size_t(config.size)),
-      links_(size_t(config.size)) {
+      links_(size_t(config.size)),
+      messages_(config.rank, config.size) {
   planner_ = std::make_unique<collectives::Planner>(config.rank, config.size);
   machine_ = std::make_unique<collectives::real::Machine>(links_, &Communicator::allocate_scratch,
                                                           &Communicator::import_region, this);
@@ -57,6 +68,9 @@ Communicator::Communicator(const Config& config)
 
 Communicator::~Communicator() {
   end_record();
+  for (auto& request : requests_) {
+    if (request.magic == plait_request::kMagic) let_go(request.args.custom);
+  }
   for (auto& link : links_) link = {};
   const bool broken = is_broken_.load();
   for (auto& peer : peers_) {
@@ -64,6 +78,7 @@ Communicator::~Communicator() {
     if (broken && peer) peer->keep_memory();
     peer.reset();
   }
+  for (plait_request& request : requests_) request.letter.region.reset();
   exposed_.clear();
   probe_.reset();
   fabric_.close();
@@ -73,7 +88,12 @@ Communicator::~Communicator() {
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const Config& config, uint32_t epoch) {
   std::unique_ptr<Communicator> comm(new Communicator(config));
-  comm->begin_record(epoch);
+  Recorder::Identity who;
+  who.rank = config.rank;
+  who.size = config.size;
+  who.communicator = epoch;
+  who.job = config.job;
+  comm->begin_record(std::move(who));
   PLAIT_TRY(comm->record_creation(comm->join(epoch)));
   return comm;
 }
@@ -114,16 +134,35 @@ Status Communicator::join(uint32_t epoch) {
   auto group = bootstrap::Group::join(*membership, bounds);
   if (!group.ok()) return group.status();
   group_ = std::move(group).value();
-  PLAIT_TRY(share_identities(bounds));
-  if (levels_.hosts > 1) {
-    planner_->over_network();
-    PLAIT_TRY(open_network(bounds));
-  }
+  PLAIT_TRY(settle_in(bounds));
   if (policy_.crowded) nudge(config_.local_rank >= 0 ? config_.local_rank : config_.rank);
+  return {};
+}
+
+// The group is there: how do its ranks lie, and what joins them?
+Status Communicator::settle_in(const transport::Bounds& bounds) {
+  PLAIT_TRY(share_identities(bounds));
+  if (levels_.hosts > 1) PLAIT_TRY(open_network(bounds));
   log::info("communicator of {} ranks, {} of them on this host; {} of the job's share {} cores here ({})",
             config_.size, levels_.near, share_.ranks, share_.cores,
             policy_.crowded ? "crowded" : "a core each");
   return {};
+}
+
+Result<std::shared_ptr<const collectives::Tuning>> Communicator::read_tuning() const {
+  if (config_.tuning.empty()) return std::shared_ptr<const collectives::Tuning>();
+  auto tuning = collectives::read_tuning(config_.tuning);
+  if (!tuning.ok()) return tuning.status();
+  return std::make_shared<const collectives::Tuning>(std::move(tuning).value());
+}
+
+// Rank `r` is deterministic and this one is not, or the other way around.
+Status Communicator::unlike(int32_t r) const {
+  const std::string other = name_of(r);
+  return {Code::mismatch,
+          (config_.deterministic ? "this rank is deterministic and " + other + " is not"
+                                 : other + " is deterministic and this rank is not") +
+              ": set PLAIT_DETERMINISTIC (plait_comm_config.deterministic) alike on all ranks"};
 }
 
 // After it every rank knows which ranks it shares memory with, and that from the same data, so that two ranks
@@ -139,25 +178,42 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
   const ByteView identity = fabric_.domain(Way::shm)->identity();
   fences_ = join_fences();
   Bytes mine;
-  append(mine, Info{fences_, 0, my_seat()});
+  auto tuning = read_tuning();
+  if (!tuning.ok()) return tuning.status();
+  append(mine, Info{fences_, fingerprint(tuning->get()), config_.deterministic, 0, my_seat()});
   mine.insert(mine.end(), identity.begin(), identity.end());
   auto all = group_->allgather(mine, bounds);
   if (!all.ok()) return all.status();
-  std::set<std::string> hosts;
+  std::map<std::string, int32_t> hosts;
   std::vector<Seat> seats(size_t(config_.size));
+  collectives::Seating seating{.ranks = config_.size};
+  int32_t differs = -1;
+  uint32_t first_tuning = 0;
   for (int32_t r = 0; r < config_.size; r++) {
     ByteView view = (*all)[size_t(r)];
     Info info;
     if (!take(view, info)) return {Code::version, name_of(r) + " sent a broken description of itself"};
+    if (info.deterministic != uint32_t(config_.deterministic)) return unlike(r);
     fences_ = fences_ && info.fences == 1;
     seats[size_t(r)] = info.seat;
     ways_[size_t(r)] = std::ranges::equal(view, identity) ? Way::shm : Way::tcp;
-    hosts.emplace(reinterpret_cast<const char*>(view.data()), view.size());
+    const std::string host(reinterpret_cast<const char*>(view.data()), view.size());
+    seating.host_of.push_back(hosts.try_emplace(host, int32_t(hosts.size())).first->second);
+    if (r == 0) first_tuning = info.tuning;
+    if (info.tuning != first_tuning && differs < 0) differs = r;
   }
   levels_.near = int32_t(std::count(ways_.begin(), ways_.end(), Way::shm));
   levels_.hosts = int32_t(hosts.size());
   share_ = share_of(seats, size_t(config_.rank));
   policy_ = wait_policy(share_.crowded());
+  seating.cores = fewest_cores(seats, seating.host_of);
+  planner_->seat(seating);
+  if (differs >= 0) {
+    log::warn("PLAIT_TUNING: {} and {} have different files, or one has none: nobody uses any", name_of(0),
+              name_of(differs));
+  } else if (*tuning != nullptr) {
+    planner_->use(*tuning);
+  }
   return {};
 }
 

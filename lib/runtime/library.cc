@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "runtime/dump_signal.h"
+#include "runtime/operators.h"
 
 namespace plait::runtime {
 namespace {
@@ -78,6 +79,7 @@ Status finalise() noexcept {
     // The parent's handles are forgotten, not freed: their memory and sockets are the parent's.
     new (&library()) Library;
     forget_enlisted();
+    forget_operators(true);
     g_ready.store(false);
     g_forked.store(false);
     return {};
@@ -98,7 +100,9 @@ Status finalise() noexcept {
   }
   // After the last communicator, and unless another thread has begun anew.
   std::lock_guard lock(library().mutex);
-  if (library().initialised == 0) return_dump_signal();
+  if (library().initialised > 0) return {};
+  forget_operators(false);
+  return_dump_signal();
   return {};
 }
 

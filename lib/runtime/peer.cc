@@ -32,12 +32,14 @@ Result<Mapping> pages(size_t bytes) {
 }  // namespace
 
 Peer::~Peer() {
+  messages_.reset();
   mailbox_.reset();
   plain_.clear();
   remote_.reset();
   endpoint_.reset();
   own_region_.reset();
   shadow_region_.reset();
+  letters_region_.reset();
   if (mail_ != nullptr) local_.arena->free(mail_);
 }
 
@@ -85,8 +87,11 @@ Status Peer::open() {
 }
 
 Status Peer::make_room() {
+  auto letters = pages(sizeof(transport::MessageMemory));
+  if (!letters.ok()) return letters.status();
+  letters_ = std::move(letters).value();
   if (mapped()) {
-    auto mail = local_.arena->allocate(sizeof(LinkMemory));
+    auto mail = local_.arena->allocate(sizeof(MappedBlock));
     if (!mail.ok()) return mail.status();
     mail_ = *mail;
     return {};
@@ -104,6 +109,9 @@ Status Peer::make_room() {
   auto source = domain.expose({.base = shadow_.data(), .bytes = shadow_.size()}, transport::Access::none);
   if (!source.ok()) return source.status();
   shadow_region_ = std::move(source).value();
+  source = domain.expose({.base = letters_.data(), .bytes = letters_.size()}, transport::Access::none);
+  if (!source.ok()) return source.status();
+  letters_region_ = std::move(source).value();
   return {};
 }
 
@@ -137,7 +145,7 @@ Status Peer::link_up() {
   if (!region.ok()) return region.status();
   remote_ = std::move(region).value();
   const uint64_t bytes = remote_->bytes();
-  if (!in_bounds(their_mail_, mapped() ? sizeof(LinkMemory) : sizeof(NetworkLinkMemory), bytes) ||
+  if (!in_bounds(their_mail_, messages_offset() + sizeof(transport::MessageMemory), bytes) ||
       !in_bounds(their_board_, sizeof(Board), bytes) || their_mail_ % 64 != 0 || their_board_ % 64 != 0) {
     return {Code::version, "its mailbox does not lie in the memory that it exposed"};
   }
@@ -170,6 +178,33 @@ Status Peer::link_up() {
   }
   mailbox_.emplace(wire, own);
   return {};
+}
+
+// Messages lie behind the mailbox.
+uint64_t Peer::messages_offset() const noexcept {
+  return mapped() ? sizeof(LinkMemory) : sizeof(NetworkLinkMemory);
+}
+
+transport::MessageLink& Peer::messages() {
+  using transport::MessageMemory;
+  if (messages_ != nullptr) return *messages_;
+  transport::MessageWiring wiring;
+  wiring.endpoint = endpoint_.get();
+  wiring.capabilities = &local_.fabric->domain(way_)->capabilities();
+  wiring.remote = remote_.get();
+  wiring.remote_offset = their_mail_ + messages_offset();
+  if (mapped()) {
+    wiring.mapped = reinterpret_cast<MessageMemory*>(remote_->mapped() + wiring.remote_offset);
+    wiring.own = &reinterpret_cast<MappedBlock*>(mail_)->messages;
+  } else {
+    wiring.own = &reinterpret_cast<RemoteBlock*>(own_.data())->messages;
+    wiring.shadow_region = letters_region_.get();
+  }
+  wiring.shadow = reinterpret_cast<MessageMemory*>(letters_.data());
+  wiring.first_counter = kMessageCounter;
+  wiring.first_cookie = kMessageCookie + uint64_t(rank_) * transport::kMessageCookies;
+  messages_ = std::make_unique<transport::MessageLink>(wiring, name_);
+  return *messages_;
 }
 
 Status Peer::answer(const Status& mine) {

@@ -12,6 +12,7 @@
 #include "runtime/board.h"
 #include "runtime/fabric.h"
 #include "transport/mailbox.h"
+#include "transport/message.h"
 #include "transport/transport.h"
 
 namespace plait::runtime {
@@ -29,13 +30,26 @@ struct Local {
 struct alignas(64) RemoteBlock {
   Board board;  // the peer's copy of its own
   transport::NetworkLinkMemory mail;
+  transport::MessageMemory messages;
 };
 constexpr uint64_t kMailOffset = sizeof(Board);  // of `mail` in it
-static_assert(sizeof(RemoteBlock) == sizeof(Board) + sizeof(transport::NetworkLinkMemory));
+static_assert(sizeof(RemoteBlock) ==
+              sizeof(Board) + sizeof(transport::NetworkLinkMemory) + sizeof(transport::MessageMemory));
+
+// What a rank keeps in the arena for a peer that maps it.
+struct alignas(64) MappedBlock {
+  transport::LinkMemory mail;
+  transport::MessageMemory messages;
+};
+static_assert(sizeof(MappedBlock) == sizeof(transport::LinkMemory) + sizeof(transport::MessageMemory));
 
 // A line of the boards travels to peers that do not map them on this counter, after those of the mailbox.
 constexpr uint16_t kBoardCounter = transport::kMailboxCounters;
-constexpr uint16_t kPeerCounters = kBoardCounter + 1;
+constexpr uint16_t kMessageCounter = kBoardCounter + 2;  // the first of a message link: even
+constexpr uint16_t kPeerCounters = kMessageCounter + transport::kMessageCounters;
+
+// Cookies from here on are of message links: kMessageCookies for each rank.
+constexpr uint64_t kMessageCookie = uint64_t(1) << 56;
 
 class Peer {
  public:
@@ -53,6 +67,7 @@ class Peer {
   bool ready() const noexcept { return stage_ == Stage::ready; }
   bool mapped() const noexcept { return way_ == Way::shm; }
   Way way() const noexcept { return way_; }
+  int32_t rank() const noexcept { return rank_; }
   const std::string& name() const noexcept { return name_; }
   // "connecting: waiting for its answer", for errors.
   std::string_view phase() const noexcept;
@@ -60,6 +75,8 @@ class Peer {
   // Valid when ready().
   transport::Endpoint& endpoint() noexcept { return *endpoint_; }
   transport::Mailbox& mailbox() noexcept { return *mailbox_; }
+  transport::MessageLink& messages();  // made when it is first asked for
+  bool has_messages() const noexcept { return messages_ != nullptr; }
   transport::RemoteRegion& memory() noexcept { return *remote_; }  // the arena, or the peer's RemoteBlock
   Board& board() noexcept { return *board_; }                      // the peer's, or this rank's copy of it
   bool may_pull() const noexcept { return may_pull_; }             // the peer can get from our plain memory
@@ -74,6 +91,14 @@ class Peer {
   // What the peer may still write to stays allocated for good: it gave no sign that it will not.
   void keep_memory() noexcept { mail_ = nullptr; }
 
+  // Its board's beat, looked at now.
+  void note_beat(int64_t now_ns) noexcept {
+    const uint32_t seen = board_->beat.load(std::memory_order_relaxed);
+    if (seen == beat && beat_seen_ns != 0) return;
+    beat = seen;
+    beat_seen_ns = now_ns;
+  }
+
   bool gone = false;         // its endpoint failed
   uint32_t beat = 0;         // of its board, when it last changed ...
   int64_t beat_seen_ns = 0;  // ... and when that was
@@ -86,6 +111,7 @@ class Peer {
   };
   Status open();
   Status make_room();
+  uint64_t messages_offset() const noexcept;
   Bytes offer() const;
   Status take_offer(ByteView message);
   Status link_up();
@@ -101,15 +127,17 @@ class Peer {
   Stage stage_ = Stage::idle;
   std::unique_ptr<bootstrap::Meeting> meeting_;
   // After what it imported and what it writes to is gone: destroyed in this order's reverse.
-  Mapping own_, shadow_;       // unmapped: a RemoteBlock, and a copy of the peer's to put from
-  std::byte* mail_ = nullptr;  // mapped: a LinkMemory in the arena
-  std::unique_ptr<transport::Region> own_region_, shadow_region_;
+  Mapping own_, shadow_;       // unmapped: a RemoteBlock, and a copy of the peer's mailbox to put from
+  Mapping letters_;            // a copy of the peer's MessageMemory; mapped: of its lines only
+  std::byte* mail_ = nullptr;  // mapped: a MappedBlock in the arena
+  std::unique_ptr<transport::Region> own_region_, shadow_region_, letters_region_;
   std::unique_ptr<transport::Endpoint> endpoint_;
   std::unique_ptr<transport::RemoteRegion> remote_;
   std::vector<Imported> plain_;
   Bytes their_key_, their_probe_;
   uint64_t their_mail_ = 0, their_board_ = 0;
   std::optional<transport::Mailbox> mailbox_;
+  std::unique_ptr<transport::MessageLink> messages_;
   Board* board_ = nullptr;
   bool may_pull_ = false, can_pull_ = false;
   // What the peer was shown of the board.

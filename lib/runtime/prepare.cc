@@ -1,57 +1,111 @@
 // From a checked call to what the machine runs: the program, the layout, the fingerprint. Cached by shape.
-#include <algorithm>
+#include <span>
 
+#include "runtime/arguments.h"
 #include "runtime/communicator.h"
+#include "runtime/operators.h"
 
 namespace plait::runtime {
 
 using collectives::Collective;
+using collectives::real::Layout;
+using collectives::real::Part;
 
 namespace {
 
-uint64_t mix(uint64_t h, uint64_t v) noexcept {
-  h = (h ^ v) * 0x9E3779B97F4A7C15ull;
-  return h ^ h >> 32;
-}
-
-uint32_t hash_of(const CallId& id, int32_t size) noexcept {
+uint32_t fingerprint(const CallId& id, int32_t size) noexcept {
   uint64_t h = mix(uint64_t(size), id.count);
+  h = mix(h, uint64_t(id.counts) << 32 | id.counts_hash);
   h = mix(h, uint64_t(id.kind) << 32 | uint32_t(id.dtype));
   h = mix(h, uint64_t(uint32_t(id.op)) << 32 | uint32_t(id.root));
   h = mix(h, uint64_t(id.algorithm) << 32 | id.in_place);
   return uint32_t(h >> 13);
 }
 
-bool same_shape(const Args& a, const Args& b) noexcept {
-  return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && a.algorithm.data() == b.algorithm.data();
+// Points the blocks of `p.args` to copies of their own.
+void keep_blocks(Prepared& p, int32_t size) {
+  auto keep = [&](const size_t*& array, std::vector<size_t>& copy) {
+    if (array == nullptr) return;
+    copy.assign(array, array + size);
+    array = copy.data();
+  };
+  keep(p.args.in_blocks.counts, p.in_counts);
+  keep(p.args.in_blocks.displacements, p.in_displacements);
+  keep(p.args.out_blocks.counts, p.out_counts);
+  keep(p.args.out_blocks.displacements, p.out_displacements);
 }
 
-// Whether the buffers are those of an in-place call on this rank. Broadcast tells it by the root's; others
-// have no input and nothing to say, so it is out of the fingerprint there.
-bool in_place(const Args& a, int32_t rank, size_t element) noexcept {
-  const auto* in = static_cast<const std::byte*>(a.in);
-  const auto* out = static_cast<const std::byte*>(a.out);
-  switch (a.collective) {
-    case Collective::allreduce:
-      return in == out;
-    case Collective::reduce_scatter:
-      return out == in + size_t(rank) * a.count * element;
-    case Collective::allgather:
-      return in == out + size_t(rank) * a.count * element;
-    case Collective::broadcast:
-      return rank == a.root && in == out;
-    case Collective::barrier:
-      return false;
+// What a buffer of an uneven call holds, by slot: blocks of all ranks, this rank's own, or nothing.
+void place_blocks(const Args& a, const Blocks& blocks, bool own, int32_t rank, int32_t size,
+                  std::vector<Part>& parts) {
+  parts.clear();
+  if (blocks.counts == nullptr && !own) return;
+  parts.resize(size_t(size));
+  if (blocks.counts == nullptr) {
+    parts[size_t(rank)] = {0, a.count};
+    return;
   }
-  return false;
+  uint64_t packed = 0;
+  for (size_t r = 0; r < size_t(size); r++) {
+    parts[r] = {blocks.displacements != nullptr ? blocks.displacements[r] : packed, blocks.counts[r]};
+    packed += blocks.counts[r];
+  }
+}
+
+Layout uneven(Prepared& p, int32_t rank, int32_t size) {
+  const Args& a = p.args;
+  const bool gives = collectives::input_of(a.collective, size, rank, a.root, uint32_t(size)).count > 0;
+  const bool gets = collectives::output_of(a.collective, size, rank, a.root, uint32_t(size)).count > 0;
+  place_blocks(a, a.in_blocks, gives, rank, size, p.in_parts);
+  place_blocks(a, a.out_blocks, gets, rank, size, p.out_parts);
+  std::span<const uint64_t> lengths;
+  if (counts_are_agreed(a)) lengths = a.in_blocks.counts != nullptr ? p.in_counts : p.out_counts;
+  return collectives::real::uneven_layout(collectives::size_of(a.dtype), p.in_parts, p.out_parts, lengths);
+}
+
+// `chunks`: into how many the algorithm cuts the vector.
+Layout layout_of(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
+  const Args& a = p.args;
+  if (a.uneven) return uneven(p, rank, size);
+  const size_t element = collectives::size_of(a.dtype);
+  const uint64_t elements = elements_of(a, size), own = uint64_t(rank) * a.count;
+  if (!collectives::parted(a.collective)) return collectives::real::even_layout(elements, element, chunks);
+  Layout layout{.element_bytes = element, .elements = elements, .per_chunk = a.count};
+  switch (a.collective) {
+    case Collective::allgather:
+    case Collective::gather:
+      layout.input_first = own;
+      break;
+    case Collective::reduce_scatter:
+    case Collective::scatter:
+      layout.output_first = own;
+      break;
+    default:
+      break;
+  }
+  return layout;
+}
+
+CallId id_of(const Args& a, int32_t op, const collectives::Algorithm& algorithm, bool in_place,
+             int32_t size) {
+  CallId id{.kind = uint32_t(a.collective),
+            .dtype = int32_t(a.dtype),
+            .op = collectives::reduces(a.collective) ? op : 0,
+            .root = a.root,
+            .algorithm = uint32_t(&algorithm - collectives::algorithms().data()) + 1,
+            .in_place = place_is_agreed(a) && in_place};
+  if (a.uneven) id.counts = uint32_t(size);
+  if (counts_are_agreed(a)) id.count = a.uneven ? elements_of(a, size) : a.count;
+  if (a.uneven && counts_are_agreed(a)) {
+    const size_t* counts = a.in_blocks.counts != nullptr ? a.in_blocks.counts : a.out_blocks.counts;
+    id.counts_hash = hash_of_counts(counts, size) | 1;  // 0: there is none
+  }
+  return id;
 }
 
 }  // namespace
 
-Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
-  Status status = broken();
-  if (!status.ok()) return status;
+plait_request* Communicator::take_request(bool persistent) {
   plait_request* request = free_;
   if (request == nullptr) {
     request = &requests_.emplace_back();
@@ -63,6 +117,17 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
   request->state = plait_request::State::idle;
   request->persistent = persistent;
   request->next = nullptr;
+  request->letter.kind = Letter::Kind::none;
+  return request;
+}
+
+Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
+  Status status = broken();
+  if (!status.ok()) {
+    let_go(args.custom);
+    return status;
+  }
+  plait_request* request = take_request(persistent);
   request->args = args;
   if (persistent) {
     status = fill(args, request->own);
@@ -74,27 +139,30 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
     release(request);
     return status;
   }
+  request->args.in_blocks = request->args.out_blocks = {};  // the caller's
   request->algorithm = request->prepared->id.algorithm - 1;
   return request;
 }
 
 void Communicator::release(plait_request* request) noexcept {
+  let_go(request->args.custom);
+  request->args.custom = nullptr;
   request->magic = 0;
+  if (waited_ == request) waited_ = nullptr;
   request->next = free_;
   free_ = request;
 }
 
 const Prepared& Communicator::prepare(const Args& args, Status* status) {
-  const size_t element = collectives::size_of(args.dtype);
-  const bool inplace = in_place(args, config_.rank, element);
-  auto fits = [&](const Prepared& p) { return p.valid && p.in_place == inplace && same_shape(p.args, args); };
+  const bool inplace = in_place(args, config_.rank);
+  auto fits = [&](const Prepared& p) {
+    return p.valid && p.in_place == inplace && same_shape(p.args, args, config_.size);
+  };
   if (fits(*latest_)) return *latest_;
-  uint64_t h = mix(args.count, uint64_t(args.collective) << 8 | uint64_t(args.dtype));
-  h = mix(h, uint64_t(args.op) << 1 | uint64_t(inplace));
-  Prepared& slot = shapes_[mix(h, uint64_t(uint32_t(args.root))) % kShapes];
+  Prepared& slot = shapes_[mix(hash_of(args, config_.size), inplace) % kShapes];
   latest_ = &slot;
   if (fits(slot)) return slot;
-  // A queued operation may still use the slot: it has copied nothing yet.
+  // A queued operation may still use the slot: it has copied nothing yet, and the running one not the blocks.
   while (head_ != nullptr) {
     bool used = false;
     for (plait_request* r = head_; r != nullptr; r = r->next) used = used || r->prepared == &slot;
@@ -108,51 +176,47 @@ const Prepared& Communicator::prepare(const Args& args, Status* status) {
 }
 
 Status Communicator::fill(const Args& args, Prepared& p) {
-  const size_t element = collectives::size_of(args.dtype);
-  const uint64_t n = uint64_t(config_.size), rank = uint64_t(config_.rank);
-  const bool scattered = args.collective == Collective::reduce_scatter,
-             gathered = args.collective == Collective::allgather;
-  const uint64_t elements = scattered || gathered ? args.count * n : args.count;
-  const bool inplace = in_place(args, config_.rank, element);
-  auto algorithm =
-      planner_->choose({args.collective, elements * element, args.root, inplace, args.algorithm});
-  if (!algorithm.ok()) return algorithm.status();
-  auto schedule = planner_->schedule(**algorithm, args.root, inplace);
-  if (!schedule.ok()) return schedule.status();
-
-  const collectives::real::Schedule& s = **schedule;
+  namespace real = collectives::real;
+  const int32_t rank = config_.rank, size = config_.size;
+  p.valid = false;
   p.args = args;
-  p.in_place = inplace;
+  p.args.custom = nullptr;  // that is the request's; its number says the same
+  if (args.uneven) keep_blocks(p, size);
+  const Args& a = p.args;
+  const size_t element = collectives::size_of(a.dtype);
+  const Extents most = extents_of(a, rank, size);
+  const bool known = counts_are_agreed(a);
+  p.in_place = in_place(a, rank);
   p.connected = p.network = false;
-  p.in_bytes = size_t(gathered ? args.count : elements) * element;
-  p.out_bytes = size_t(scattered ? args.count : elements) * element;
-  p.input_used = args.collective != Collective::broadcast || args.root == config_.rank;
-  const bool everywhere = args.collective != Collective::broadcast;
-  p.id = {uint32_t(args.collective),
-          int32_t(args.dtype),
-          collectives::reduces(args.collective) ? int32_t(args.op) : 0,
-          args.root,
-          uint32_t(&**algorithm - collectives::algorithms().data()) + 1,
-          everywhere && inplace,
-          args.count};
-  p.hash = hash_of(p.id, config_.size);
+  p.in_bytes = size_t(most.in) * element;
+  p.out_bytes = size_t(most.out) * element;
+
+  auto algorithm = planner_->choose({.collective = a.collective,
+                                     .bytes = known ? elements_of(a, size) * element : 0,
+                                     .root = a.root,
+                                     .in_place = place_is_agreed(a) && p.in_place,
+                                     .lengths_known = known,
+                                     .commutes = args.custom == nullptr || args.custom->commutes,
+                                     .deterministic = config_.deterministic,
+                                     .algorithm = a.algorithm});
+  if (!algorithm.ok()) return algorithm.status();
+  real::Layout layout = layout_of(p, (*algorithm)->chunks(size), rank, size);
+  const bool joined = real::joins(layout);
+  real::set_segments(layout, joined ? SIZE_MAX : real::kSegmentBytes);
+  const bool entering = contributions_enter(args, **algorithm, size);
+  auto schedule = planner_->schedule(**algorithm, a.root, p.in_place, joined, entering);
+  if (!schedule.ok()) return schedule.status();
+  p.id = id_of(a, compared(args), **algorithm, p.in_place, size);
+  if (args.maker != 0) p.id.kind = args.maker;
+  p.hash = fingerprint(p.id, size);
 
   auto& call = p.call;
   call = {};
-  call.schedule = &s;
-  call.layout =
-      scattered || gathered
-          ? collectives::real::Layout{.element_bytes = element, .elements = elements, .per_chunk = args.count}
-          : collectives::real::even_layout(elements, element, s.program.chunks);
-  if (scattered) call.layout.output_first = rank * args.count;
-  if (gathered) call.layout.input_first = rank * args.count;
-  const bool cuttable = std::all_of(s.actions.begin(), s.actions.end(), [](auto& a) { return a.count <= 1; });
-  // A program that moves several chunks at once is not cut: its messages would be in pieces.
-  collectives::real::set_segments(call.layout, cuttable ? collectives::real::kSegmentBytes : SIZE_MAX);
-  call.fold = collectives::reduces(args.collective) ? collectives::fold_kernel(args.dtype, args.op) : nullptr;
-  call.ranks = args.op == collectives::ReduceOp::avg ? uint32_t(config_.size) : 0;
-  call.same_outputs = !scattered;
-  call.buffered = s.program.min_credits > 0;
+  call.schedule = *schedule;
+  call.layout = layout;
+  bind_operator(args, entering, size, call);
+  call.same_outputs = a.collective != Collective::reduce_scatter && a.collective != Collective::scatter;
+  call.buffered = (*schedule)->program.min_credits > 0;
   return {};
 }
 

@@ -7,6 +7,7 @@ void Communicator::start(plait_request* request) noexcept {
   request->result = Status();
   request->deadline_set = false;
   request->next = nullptr;
+  if (request->is_message()) return start_message(request);
   request->number = ++calls_;
   if (abort_.load(std::memory_order_relaxed)) check(nullptr);
   if (is_broken_.load(std::memory_order_acquire)) {
@@ -44,11 +45,11 @@ void Communicator::launch(plait_request* request) noexcept {
   call.tag = (p.hash & ~0xffu) | (uint32_t(request->number) & 0x7f) << 1;
   auto* in = static_cast<std::byte*>(const_cast<void*>(request->args.in));
   auto* out = static_cast<std::byte*>(request->args.out);
-  if (p.input_used) call.input = {in, arena_->owns(in, p.in_bytes), arena_->offset(in), {}};
-  call.output = {out, arena_->owns(out, p.out_bytes), arena_->offset(out), {}};
+  if (p.in_bytes > 0) call.input = {in, arena_->owns(in, p.in_bytes), arena_->offset(in), {}};
+  if (p.out_bytes > 0) call.output = {out, arena_->owns(out, p.out_bytes), arena_->offset(out), {}};
   if (!call.input.shared) expose_plain(call.input, p.in_bytes);
   if (!call.output.shared) expose_plain(call.output, p.out_bytes);
-  call.store = p.id.in_place != 0                  ? Store::plain
+  call.store = p.in_place                          ? Store::plain
                : p.out_bytes >= (size_t(32) << 20) ? Store::stream
                                                    : Store::prefetch;
   if (!machine_->ready_for(call)) {
@@ -81,6 +82,18 @@ void Communicator::finish(Status status) noexcept {
 }
 
 bool Communicator::advance() noexcept {
+  const bool moved = messages_.busy() && advance_messages();
+  return advance_collectives() || moved;
+}
+
+// False when a peer has shut it: see shut_out().
+bool Communicator::enter_gate() noexcept {
+  if (board_->gate.enter(fences_)) return true;
+  board_->gate.leave();
+  return false;
+}
+
+bool Communicator::advance_collectives() noexcept {
   using State = plait_request::State;
   if (head_ == nullptr) return false;
   if (head_->state == State::connecting) {
@@ -91,13 +104,7 @@ bool Communicator::advance() noexcept {
   if (head_->state != State::running) return false;
   if (network_) poll_domains(true);
   if (is_broken_.load(std::memory_order_relaxed)) return true;
-  if (!board_->gate.enter(fences_)) {
-    board_->gate.leave();
-    check_peers();  // whoever shut it said why
-    if (later_.number != 0 && !is_broken_.load(std::memory_order_relaxed)) fail_later();
-    if (!is_broken_.load(std::memory_order_relaxed)) fail({Code::peer, "a peer gave up " + phase()}, -1);
-    return true;
-  }
+  if (!enter_gate()) return shut_out();
   if (machine_->pulling()) poll_domains(false);
   const bool ended = !is_broken_.load(std::memory_order_relaxed) && machine_->step();
   board_->gate.leave();
@@ -110,7 +117,7 @@ bool Communicator::advance() noexcept {
   // What others wait for must not stay here while this rank computes.
   if (network_ && machine_->status().ok() && !network_drained()) return machine_->moved();
   if (!machine_->status().ok()) {
-    fail(machine_->status(), -1);
+    fail({machine_->status().code(), std::string(machine_->status().text()) + ", " + phase()}, -1);
   } else {
     finish(Status());
   }
@@ -121,8 +128,10 @@ void Communicator::sleep() noexcept {
   if (config_.size == 1) return;
   constexpr int kMostMs = 100;  // boards and the abort flag are looked at that often
   if (!fabric_.arm()) return;
-  // What landed before the peers could see us asleep.
-  if (!advance() && !abort_.load(std::memory_order_acquire)) fabric_.sleep(group_->wait_fd(), kMostMs);
+  // What landed before the peers could see us asleep. Messages are not polled for: that would disarm.
+  const bool moved = messages_.busy() && drive_messages();
+  if (!advance_collectives() && !moved && !abort_.load(std::memory_order_acquire))
+    fabric_.sleep(group_->wait_fd(), kMostMs);
   check(nullptr);  // polls the domains, which disarms them
 }
 

@@ -30,6 +30,10 @@ class Recorder {
     uint32_t communicator = 0;  // counts those of the job in this process; alike on all ranks
     std::string job, host;
     std::string path;  // where it is written by itself; empty: nowhere
+    // Of one that was made from another: its name (Family::name) below that of its parent, "7.0" or
+    // "7.0-3.1", and this rank's number in the one from which all of them come. `communicator` is that one's.
+    std::string split = {};
+    int32_t job_rank = -1;
   };
   // What the running operation waits for, as it was when the driving thread last came by.
   struct Wait {
@@ -91,7 +95,7 @@ class Recorder {
   bool is_kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kCallWords = 4;
+  static constexpr size_t kCallWords = 5;
   struct alignas(64) Entry {
     std::atomic<uint64_t> number{0};  // written last; 0: none, or being written
     std::atomic<uint64_t> call[kCallWords]{};

@@ -20,9 +20,10 @@ std::string host_name() {
 
 }  // namespace
 
-void Communicator::begin_record(uint32_t epoch) {
-  recorder_.identify(
-      {config_.rank, config_.size, epoch, config_.job, host_name(), dump_path(config_.rank, epoch)});
+void Communicator::begin_record(Recorder::Identity who) {
+  who.host = host_name();
+  who.path = dump_path(who.job_rank >= 0 ? who.job_rank : who.rank, who.communicator, who.split);
+  recorder_.identify(std::move(who));
   enlist(&recorder_);
   save_record(Why::created);
 }

@@ -1,40 +1,70 @@
 // An operation from its call to its end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "collectives/machine/real/machine.h"
 #include "collectives/plan.h"
 #include "runtime/board.h"
+#include "transport/message.h"
 
 namespace plait::runtime {
 
 class Communicator;
+struct UserOperator;
+
+// The blocks of a buffer, one a rank, as the user gave them, in elements.
+struct Blocks {
+  const size_t* counts = nullptr;         // null: the call has none, or this rank does not say
+  const size_t* displacements = nullptr;  // null: one behind the other
+};
 
 // A collective call as the user made it, checked.
 struct Args {
   collectives::Collective collective = collectives::Collective::barrier;
   const void* in = nullptr;
   void* out = nullptr;
-  uint64_t count = 0;  // as in the C call
+  uint64_t count = 0;  // as in the C call; uneven: of this rank's own block
   collectives::Dtype dtype = collectives::Dtype::uint8;
-  collectives::ReduceOp op = collectives::ReduceOp::sum;
+  collectives::ReduceOp op = collectives::ReduceOp::sum;  // or the number of `custom`
+  const UserOperator* custom = nullptr;  // made by plait_op_create; in use until the request is freed
   int32_t root = 0;
-  std::string_view algorithm;  // of the table, or empty
-  int64_t timeout_ms = 0;      // 0: the communicator's
+  std::string_view algorithm;    // of the table, or empty
+  int64_t timeout_ms = 0;        // 0: the communicator's
+  bool uneven = false;           // blocks have counts of their own, alltoall: `count` means nothing
+  Blocks in_blocks, out_blocks;  // uneven, where this rank's input or output holds a block of each rank
+  uint32_t maker = 0;  // not 0: the barrier of a call that makes communicators, kSplitCall or kDupCall
+};
+
+// A send or receive as the user made it, checked, and how far it is.
+struct Letter {
+  enum class Kind : uint8_t { none, send, receive };  // none: the request is of a collective
+  Kind kind = Kind::none;
+  int32_t peer = 0;
+  int32_t tag = 0;
+  std::byte* data = nullptr;
+  size_t bytes = 0;
+  size_t moved = 0;                             // once done: of the message
+  transport::MessageRequest* handed = nullptr;  // to the peer's link
+  std::unique_ptr<transport::Region> region;    // for the peer to put to, meanwhile
 };
 
 // What does not change between calls of the same shape.
 struct Prepared {
   CallId id;
   uint32_t hash = 0;
-  size_t in_bytes = 0, out_bytes = 0;
-  bool input_used = true;        // broadcast: on the root only
+  size_t in_bytes = 0,
+         out_bytes = 0;          // 0: the pointer means nothing, a broadcast's input but at the root, say
   collectives::real::Call call;  // without buffers and number
-  // The key: the arguments it was made for.
+  // The key: the arguments it was made for. Uneven: their blocks are kept here, and where they lie by slot.
   Args args;
+  std::vector<size_t> in_counts, in_displacements, out_counts, out_displacements;
+  std::vector<collectives::real::Part> in_parts, out_parts;
   bool in_place = false;
   bool valid = false;
   // Found out when it first runs: all ranks that it touches are connected; some of them over a network.
@@ -54,10 +84,12 @@ struct plait_request {
   plait::runtime::Communicator* comm = nullptr;
   plait_request* next = nullptr;  // in the queue, or in the free list
   uint64_t number = 0;
-  plait::runtime::Args args;
+  plait::runtime::Args args;  // without blocks: these are prepared->args
+  plait::runtime::Letter letter;
   const plait::runtime::Prepared* prepared = nullptr;  // valid until it is done
   uint32_t algorithm = 0;                              // of the table
   plait::runtime::Prepared own;                        // of a persistent plan
+  bool is_message() const noexcept { return letter.kind != plait::runtime::Letter::Kind::none; }
   bool deadline_set = false;
   plait::Deadline deadline;
   plait::Status result;

@@ -7,9 +7,10 @@ namespace plait::runtime {
 
 namespace {
 
-constexpr uint32_t kFailure = bootstrap::Notice::kFirstFree;  // a Notice: the communicator broke
+constexpr size_t kMostNews = 64;
 
-constexpr int64_t kGraceMs = 1000;  // for an operation, after others failed in a later one
+// For an operation, after others failed in a later one; and for the words of others about why they failed.
+constexpr int64_t kGraceMs = 1000;
 
 }  // namespace
 
@@ -23,6 +24,7 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
   board_->culprit.store(culprit, std::memory_order_relaxed);
   record();
   if (number == 0) number = head_ != nullptr ? head_->number : calls_;
+  if (number == kNoOperation) number = 0;
   board_->number.store(number, std::memory_order_relaxed);
   int32_t none = 0;
   board_->code.compare_exchange_strong(none, int32_t(status.code()), std::memory_order_release);
@@ -30,7 +32,7 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
   wake_peers();
   show_boards();
   if (group_) {
-    group_->tell({kFailure, -1, culprit, int32_t(status.code()), number, std::string(status.text())});
+    group_->tell({kBroken, -1, culprit, int32_t(status.code()), number, std::string(status.text())});
     group_->poll();
   }
   record_failure(status, culprit, number);
@@ -43,9 +45,11 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
     request->state = plait_request::State::done;
   }
   tail_ = nullptr;
+  messages_.fail(status);
 }
 
 void Communicator::check(plait_request* waited) noexcept {
+  waited_ = waited;
   if (is_broken_.load(std::memory_order_relaxed)) return;
   if (abort_.load(std::memory_order_acquire)) {
     fail({Code::aborted, "plait_comm_abort was called on this rank, rank " + std::to_string(config_.rank)},
@@ -63,13 +67,26 @@ void Communicator::fail_at(Status status, int32_t culprit, uint64_t number) noex
   if (later_.number == 0) later_ = {number, culprit, std::move(status), Deadline::in_ms(kGraceMs)};
 }
 
+// A peer gave up and does not let this rank at its memory any more. Before that it said why: on its board,
+// and in words over the group, which others may have to pass on. True when something moved.
+bool Communicator::shut_out() noexcept {
+  check_peers();
+  if (!is_broken_.load(std::memory_order_relaxed) && later_.number != 0) fail_later();
+  if (is_broken_.load(std::memory_order_relaxed)) return true;
+  if (!words_due_) words_due_ = Deadline::in_ms(kGraceMs);
+  if (!words_due_->passed()) return false;
+  fail({Code::peer, "a peer gave up " + phase()}, -1);
+  return true;
+}
+
 void Communicator::fail_later() noexcept {
   if (later_.number == 0) return;
   record();
   // By now this rank may have made that call itself, and can tell it.
-  Status status = later_.status.code() == Code::mismatch && recorded_ >= later_.number
-                      ? mismatch(later_.number)
-                      : later_.status;
+  Status status =
+      later_.status.code() == Code::mismatch && recorded_ >= later_.number && knows_two_calls(later_.number)
+          ? mismatch(later_.number)
+          : later_.status;
   fail(std::move(status), later_.culprit, later_.number);
 }
 
@@ -90,7 +107,8 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
   const bool known = notice.culprit >= 0 && notice.culprit < config_.size;
   const std::string from = " (heard from rank " + std::to_string(notice.origin) + ")";
   if (notice.kind == bootstrap::Notice::kLost && known) return lost(notice.culprit, notice.text);
-  if (notice.kind != kFailure && notice.kind != bootstrap::Notice::kFailed) return;
+  if (notice.kind == kChildFailed && child_news_.size() < kMostNews) child_news_.push_back(notice);
+  if (notice.kind != kBroken && notice.kind != bootstrap::Notice::kFailed) return;
   Code code = Code::internal;
   if (notice.code < 0 && notice.code >= int32_t(Code::internal)) code = Code(notice.code);
   const int32_t culprit = known ? notice.culprit : -1;
@@ -118,9 +136,16 @@ void Communicator::check_peers() noexcept {
   listen_to_group();
   if (!is_broken_.load(std::memory_order_relaxed) && connecting_ > 0) (void)step_connections();
   if (!is_broken_.load(std::memory_order_relaxed)) poll_domains(true);
+  if (messages_.used() && !is_broken_.load(std::memory_order_relaxed) &&
+      board_->gate.revoked.load(std::memory_order_relaxed) == 0) {
+    drive_messages();
+  }
   flush_network();
   board_->beat.fetch_add(1, std::memory_order_relaxed);
-  for (size_t i = 0; i < known_.size() && !is_broken_.load(std::memory_order_relaxed); i++) {
+  // While ranks leave, a peer may know that all do before this one, and its board be something else by now:
+  // what goes wrong then, the group tells.
+  const bool leaving = board_->leaving.load(std::memory_order_relaxed) != 0;
+  for (size_t i = 0; i < known_.size() && !leaving && !is_broken_.load(std::memory_order_relaxed); i++) {
     if (peer(known_[i])->ready()) check_board(known_[i]);
   }
   if (is_broken_.load(std::memory_order_relaxed)) return;
@@ -128,6 +153,7 @@ void Communicator::check_peers() noexcept {
   if (head_ != nullptr) check_calls();
   if (is_broken_.load(std::memory_order_relaxed)) return;
   if (head_ != nullptr) assign_blame();
+  check_leavers();
   show_boards();
 }
 
@@ -150,10 +176,10 @@ void Communicator::peer_died(int32_t r) noexcept {
   if (p == nullptr || p->gone) return;
   p->gone = true;
   if (left_ || is_broken_.load(std::memory_order_relaxed)) return;
-  if (p->ready() && Code(p->board().code.load(std::memory_order_acquire)) != Code::ok)
-    return check_board(r);  // it told why before it went
   // It knows that all ranks leave, before this rank does; had it died, the group would tell.
   if (board_->leaving.load(std::memory_order_relaxed) != 0) return;
+  if (p->ready() && Code(p->board().code.load(std::memory_order_acquire)) != Code::ok)
+    return check_board(r);  // it told why before it went
   std::string why = "over " + std::string(fabric_.domain(p->way())->name());
   if (!p->endpoint().error().empty()) why += ", " + std::string(p->endpoint().error());
   lost(r, why);
@@ -167,10 +193,15 @@ void Communicator::check_board(int32_t r) noexcept {
     const int32_t culprit = board.culprit.load(std::memory_order_relaxed);
     const std::string who = "rank " + std::to_string(r);
     const std::string heard = " (heard from " + who + ") " + phase();
-    if (code == Code::mismatch) {
-      const uint64_t number = board.number.load(std::memory_order_relaxed);
+    const uint64_t number = board.number.load(std::memory_order_relaxed);
+    // About two messages: what they were comes over the group.
+    if (code == Code::mismatch && number == 0 && ++strange_looks_ <= kMostStrangeLooks) return;
+    if (code == Code::mismatch && number != 0) {
       // Who knows both calls tells all in a moment: its words are better than those of one who knows one.
-      if (!knows_two_calls(number) && ++strange_looks_ <= kMostStrangeLooks) return;
+      if (!knows_two_calls(number)) {
+        if (!words_due_) words_due_ = Deadline::in_ms(kGraceMs);
+        if (!words_due_->passed()) return;
+      }
       return fail_at(mismatch(number), culprit, number);
     }
     if (code == Code::peer) {

@@ -15,6 +15,8 @@ TEST(Dtype, FindsByNameAndAlias) {
   EXPECT_EQ(find_dtype("float32")->id, PLAIT_FLOAT32);
   EXPECT_EQ(find_dtype("half")->id, PLAIT_FLOAT16);
   EXPECT_EQ(find_dtype("bf16")->id, PLAIT_BFLOAT16);
+  EXPECT_EQ(find_dtype("float8_e4m3")->id, PLAIT_FLOAT8_E4M3);
+  EXPECT_EQ(find_dtype("f8e5m2")->id, PLAIT_FLOAT8_E5M2);
   EXPECT_EQ(find_dtype("float8"), nullptr);
   EXPECT_EQ(find_dtype(""), nullptr);
   EXPECT_EQ(find_op("avg")->id, PLAIT_AVG);
@@ -56,13 +58,48 @@ TEST(Dtype, Bfloat16RoundsToNearestEven) {
   EXPECT_TRUE((to_bfloat16(std::numeric_limits<float>::quiet_NaN()) & 0x7f) != 0);
 }
 
+TEST(Dtype, Float8OfKnownNumbers) {
+  EXPECT_EQ(to_float8_e4m3(1.0f), 0x38);
+  EXPECT_EQ(to_float8_e4m3(-448.0f), 0xfe);
+  EXPECT_EQ(to_float8_e4m3(464.0f), 0x7e);  // halfway, to even
+  EXPECT_EQ(to_float8_e4m3(464.1f), 0x7f);  // too large: NaN
+  EXPECT_EQ(to_float8_e4m3(std::numeric_limits<float>::infinity()), 0x7f);
+  EXPECT_EQ(to_float8_e4m3(0x1p-9f), 0x01);
+  EXPECT_EQ(to_float8_e4m3(0x1p-10f), 0x00);        // halfway, to even
+  EXPECT_EQ(to_float8_e4m3(1.0f + 0x1p-4f), 0x38);  // halfway, to even
+  EXPECT_EQ(to_float8_e5m2(1.0f), 0x3c);
+  EXPECT_EQ(to_float8_e5m2(-57344.0f), 0xfb);
+  EXPECT_EQ(to_float8_e5m2(61439.0f), 0x7b);
+  EXPECT_EQ(to_float8_e5m2(61440.0f), 0x7c);  // halfway to what would be the next number: infinity
+  EXPECT_EQ(to_float8_e5m2(0x1p-16f), 0x01);
+  EXPECT_EQ(to_float8_e5m2(3 * 0x1p-17f), 0x02);  // halfway, to even
+}
+
+// Every number is its own nearest, and so is what lies less than halfway to its neighbour.
+TEST(Dtype, Float8OfEveryNumber) {
+  for (int bits = 0; bits < 256; bits++) {
+    double e4m3 = float8_e4m3_value(uint8_t(bits)), e5m2 = float8_e5m2_value(uint8_t(bits));
+    for (double nudge : {1.0, 1.01, 0.99}) {
+      if (!std::isnan(e4m3)) {
+        EXPECT_EQ(to_float8_e4m3(float(e4m3 * nudge)), bits);
+      }
+      if (!std::isnan(e5m2)) {
+        EXPECT_EQ(to_float8_e5m2(float(e5m2 * nudge)), bits);
+      }
+    }
+  }
+}
+
 // What the patterns rest on: integers up to `exact` survive being stored.
 TEST(Dtype, ExactMeansExact) {
   for (const Dtype& d : all_dtypes()) {
-    if (d.size != 2) continue;
+    if (!d.is_float || d.size > 2) continue;
     for (int64_t i = 0; i <= d.exact; ++i) {
-      double back =
-          d.id == PLAIT_FLOAT16 ? float16_value(to_float16(float(i))) : bfloat16_value(to_bfloat16(float(i)));
+      auto value = float(i);
+      double back = d.id == PLAIT_FLOAT16       ? float16_value(to_float16(value))
+                    : d.id == PLAIT_BFLOAT16    ? bfloat16_value(to_bfloat16(value))
+                    : d.id == PLAIT_FLOAT8_E4M3 ? float8_e4m3_value(to_float8_e4m3(value))
+                                                : float8_e5m2_value(to_float8_e5m2(value));
       ASSERT_EQ(back, double(i)) << d.name;
     }
   }

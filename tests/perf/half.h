@@ -1,4 +1,5 @@
-// The numbers that 16-bit floats stand for, computed in another way than the code under test does it.
+// The numbers that 16-bit and 8-bit floats stand for, computed in another way than the code under test does
+// it.
 #pragma once
 
 #include <bit>
@@ -14,5 +15,17 @@ inline double float16_value(uint16_t bits) {
 }
 
 inline double bfloat16_value(uint16_t bits) { return double(std::bit_cast<float>(uint32_t(bits) << 16)); }
+
+// The upper half of a float16; NaN where it has infinities or NaNs.
+inline double float8_e5m2_value(uint8_t bits) {
+  return (bits & 0x7c) == 0x7c ? NAN : float16_value(uint16_t(bits << 8));
+}
+
+inline double float8_e4m3_value(uint8_t bits) {
+  int exponent = (bits >> 3) & 15, fraction = bits & 7;
+  if ((bits & 0x7f) == 0x7f) return NAN;
+  double size = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(fraction + 8, exponent - 10);
+  return (bits & 0x80) != 0 ? -size : size;
+}
 
 }  // namespace plait::perf

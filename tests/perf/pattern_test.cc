@@ -23,6 +23,10 @@ double load(const Dtype& d, const std::byte* from) {
       return double(std::bit_cast<float>(uint32_t(bits)));
     case PLAIT_BFLOAT16:
       return bfloat16_value(uint16_t(bits));
+    case PLAIT_FLOAT8_E4M3:
+      return float8_e4m3_value(uint8_t(bits));
+    case PLAIT_FLOAT8_E5M2:
+      return float8_e5m2_value(uint8_t(bits));
     default:
       return float16_value(uint16_t(bits));
   }
@@ -94,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, FloatPattern, testing::Values(1, 2, 3, 4, 5, 8, 
 TEST(Pattern, CatchesARankCountedTwiceForAnother) {
   for (int n : {2, 3, 4, 8}) {
     for (const Dtype& d : all_dtypes()) {
-      if (!d.is_float) continue;
+      if (!d.is_float || d.exact < int64_t(n) * n) continue;  // float8 has no room for so many ranks
       for (plait_op op : {PLAIT_SUM, PLAIT_PROD, PLAIT_AVG}) {
         Pattern pattern(d, op, n, 1);
         Ranks ranks{d, op, n, 8};

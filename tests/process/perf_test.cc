@@ -83,11 +83,23 @@ TEST(PlaitPerf, PrintsTheColumnsOfNcclTests) {
 }
 
 TEST(PlaitPerf, MeasuresEveryCollective) {
-  for (const char* collective : {"allreduce", "reduce_scatter", "allgather", "broadcast", "barrier"}) {
+  for (const char* collective :
+       {"allreduce", "reduce", "reduce_scatter", "reduce_scatterv", "allgather", "allgatherv", "broadcast",
+        "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv", "barrier"}) {
     Outcome o = ranks(3, Words{collective, "-b", "4K", "-e", "4K", "-r", "2"} + kShort);
     EXPECT_EQ(o.status, 0) << collective << o.err;
-    EXPECT_EQ(rows(o.out).size(), 1u) << o.out;
+    ASSERT_EQ(rows(o.out).size(), 1u) << o.out;
+    EXPECT_EQ(rows(o.out)[0][8], "0") << o.out;
   }
+}
+
+TEST(PlaitPerf, MeasuresEveryRootAndPlans) {
+  Outcome o =
+      ranks(3, Words{"gatherv", "-b", "64", "-e", "64K", "-f", "1024", "-r", "all", "--plan"} + kShort);
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  const auto table = rows(o.out);
+  ASSERT_EQ(table.size(), 6u) << o.out;
+  for (size_t i = 0; i < table.size(); i++) EXPECT_EQ(table[i][4], std::to_string(i % 3)) << o.out;
 }
 
 TEST(PlaitPerf, MeasuresEveryTypeAndOperation) {
@@ -188,7 +200,9 @@ TEST(PlaitPerf, FailsOnAnUnknownAlgorithm) {
 TEST(PlaitPerf, ExplainsMistakes) {
   const std::pair<Words, std::string> mistakes[] = {
       {{}, "which collective"},
-      {{"alltoallv"}, "'alltoallv' is no collective; there are: allreduce"},
+      {{"alltoallw"}, "'alltoallw' is no collective; there are: allreduce"},
+      {{"gather", "-r", "any"}, "-r any: not a rank"},
+      {{"gather", "-r", "-1"}, "-r -1: not a rank"},
       {{"allreduce", "-b", "8q"}, "not a size"},
       {{"allreduce", "-b", "8", "-e", "4"}, "less than -b"},
       {{"allreduce", "-f", "1"}, "more than 1"},

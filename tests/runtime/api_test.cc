@@ -50,10 +50,10 @@ TEST_F(Api, UnknownNumbersAreRefusedByName) {
   EXPECT_TRUE(contains(c.last(), "dtype 77"));
   EXPECT_EQ(plait_allreduce(c.comm, x, y, 8, PLAIT_FLOAT32, 99, nullptr, nullptr), PLAIT_ERR_INVALID);
   EXPECT_TRUE(contains(c.last(), "op 99"));
-  EXPECT_EQ(plait_allreduce(c.comm, x, y, 8, PLAIT_FLOAT8_E4M3, PLAIT_SUM, nullptr, nullptr),
-            PLAIT_ERR_UNSUPPORTED);
+  EXPECT_EQ(plait_allreduce(c.comm, x, y, 8, plait_dtype(12), PLAIT_SUM, nullptr, nullptr),
+            PLAIT_ERR_INVALID);
   EXPECT_EQ(plait_allreduce(c.comm, x, y, 8, PLAIT_FLOAT32, PLAIT_PREMULTIPLIED_SUM, nullptr, nullptr),
-            PLAIT_ERR_UNSUPPORTED);
+            PLAIT_ERR_INVALID);
   EXPECT_EQ(plait_broadcast(c.comm, x, y, 8, PLAIT_FLOAT32, 1, nullptr, nullptr), PLAIT_ERR_INVALID);
 }
 

@@ -1,7 +1,7 @@
 // Ranks as threads of one process, so that ThreadSanitizer sees all of them.
 #include <numeric>
 
-#include "support/ranks.h"
+#include "runtime/split_rig.h"
 
 namespace plait::test {
 namespace {
@@ -53,6 +53,56 @@ TEST(Threads, DriveCommunicatorsOfTheirOwn) {
                           std::thread other([&] { words = sum_many(b.comm, rank, n, true, 30); });
                           std::string mine = sum_many(a.comm, rank, n, false, 30);
                           other.join();
+                          return mine + words;
+                        }),
+            "");
+}
+
+// Children of several colors at once, used while their parent is, and gone before the next are made: their
+// memory is used again at once.
+TEST(Threads, SplitAndSum) {
+  for (int size : {2, 4, 5}) {
+    const std::string job = fresh_job();
+    EXPECT_EQ(run_threads(0, size, size,
+                          [&](int rank, int n) -> std::string {
+                            Comm c(job, rank, n);
+                            if (c.status != PLAIT_OK) return c.error;
+                            std::vector<Asked> asked(static_cast<size_t>(n));
+                            std::string bad;
+                            for (int k = 0; k < 6 && bad.empty(); k++) {
+                              for (int r = 0; r < n; r++)
+                                asked[size_t(r)] = {(r + k / 2) % 2, k % 2 == 0 ? -r : r};
+                              const Asked mine = asked[size_t(rank)];
+                              plait_comm* child = nullptr;
+                              if (plait_comm_split(c.comm, mine.color, mine.key, nullptr, &child) != PLAIT_OK)
+                                return c.last();
+                              bad = check_child(child, members(asked, rank), rank, 2000);
+                              if (bad.empty()) bad = sum_many(c.comm, rank, n, k % 2 == 0, 5);
+                              if (plait_comm_destroy(child) != PLAIT_OK) bad += plait_last_error(nullptr);
+                            }
+                            return bad;
+                          }),
+              "");
+  }
+}
+
+// A child and its parent, driven by two threads of each rank.
+TEST(Threads, DriveAChildBesideItsParent) {
+  const std::string job = fresh_job();
+  EXPECT_EQ(run_threads(0, 3, 3,
+                        [&](int rank, int n) -> std::string {
+                          Comm c(job, rank, n);
+                          plait_comm* child = nullptr;
+                          if (c.status != PLAIT_OK || plait_comm_dup(c.comm, nullptr, &child) != PLAIT_OK)
+                            return c.error + c.last();
+                          std::string words;
+                          std::thread other([&] { words = sum_many(child, rank, n, true, 20); });
+                          std::string mine = sum_many(c.comm, rank, n, false, 20);
+                          plait_comm* more = nullptr;
+                          if (plait_comm_dup(c.comm, nullptr, &more) != PLAIT_OK) mine += c.last();
+                          other.join();
+                          plait_comm_destroy(more);
+                          plait_comm_destroy(child);
                           return mine + words;
                         }),
             "");

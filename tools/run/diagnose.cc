@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <tuple>
 
 namespace plait::run {
 namespace {
@@ -315,14 +316,18 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 std::vector<std::string> compare(const std::vector<Record>& records, const std::vector<std::string>& fates) {
-  std::map<std::pair<std::string, uint64_t>, std::vector<const Record*>> communicators;
-  for (const Record& r : records) communicators[{r.job, r.communicator}].push_back(&r);
+  using Key = std::tuple<std::string, uint64_t, std::string>;
+  std::map<Key, std::vector<const Record*>> communicators;
+  for (const Record& r : records) communicators[{r.job, r.communicator, r.split}].push_back(&r);
+  const std::vector<std::string> unknown;
   std::vector<std::string> lines, quiet;
   for (auto& [key, of_it] : communicators) {
-    Comparison comparison(of_it, fates);
+    // Ranks of one that was made from another have numbers of its own: whose fate is whose, it does not tell.
+    const std::string& split = std::get<2>(key);
+    const std::string name = std::to_string(std::get<1>(key)) + (split.empty() ? "" : "-" + split);
+    Comparison comparison(of_it, split.empty() ? fates : unknown);
     for (const std::string& line : comparison.lines()) {
-      (comparison.quiet() ? quiet : lines)
-          .push_back("communicator " + std::to_string(key.second) + ": " + line);
+      (comparison.quiet() ? quiet : lines).push_back("communicator " + name + ": " + line);
     }
   }
   if (lines.empty()) lines = quiet;

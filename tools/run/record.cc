@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -59,13 +61,27 @@ const json& list(const json& object, const char* name) {
   return it != object.end() && it->is_array() ? *it : none;
 }
 
+// As plait's own errors write what they hash.
+std::string hexadecimal(uint64_t hash) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%08" PRIx64, hash);
+  return text;
+}
+
 std::string arguments_of(const json& o) {
   std::string text, word;
-  uint64_t count = 0;
+  uint64_t count = 0, counts = 0, hash = 0;
   int root = 0;
   bool in_place = false;
   auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
-  if (take(o, "count", count)) add("count=" + std::to_string(count));
+  const bool uneven = take(o, "counts", counts);
+  if (uneven && take(o, "counts_hash", hash)) {
+    add(std::to_string(counts) + " counts #" + hexadecimal(hash));
+  } else if (uneven) {
+    add(std::to_string(counts) + " counts");
+  }
+  if (take(o, "count", count))
+    add(uneven ? std::to_string(count) + " elements" : "count=" + std::to_string(count));
   if (take(o, "dtype", word)) add(word);
   if (take(o, "op", word)) add(word);
   if (take(o, "root", root)) add("root=" + std::to_string(root));
@@ -132,6 +148,7 @@ std::optional<Record> parse_record(std::string_view text) {
   const json d = json::parse(text, nullptr, false);
   Record r;
   if (!d.is_object() || !take_identity(d, r)) return {};
+  (void)take(d, "split", r.split);
   take_failure(d, r);
   take_wait(d, r);
   take_arrived(d, r);

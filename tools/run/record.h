@@ -35,6 +35,7 @@ struct Record {
 
   std::string job, why;
   uint64_t communicator = 0;
+  std::string split;  // of one that was made from it: its name below it, "7.0"; else empty
   int rank = 0, size = 1;
   pid_t pid = 0;
   int64_t clock_ns = 0;

@@ -24,4 +24,10 @@ void direct_allreduce(Builder& b, const Group& g, Range range, int lane = 0);
 // (n-1) N gamma. One message deep: the fastest for small messages among few ranks.
 void all_to_all_allreduce(Builder& b, const Group& g, Range range, int lane = 0);
 
+// Everybody sends `range` to the root, which folds the members' values 0..n-1 as one chain: alpha + (n-1) o +
+// (n-1) N beta + (n-1) N gamma. The values lie next to each other before they are folded (where delivery is
+// not mapped): n-1 times N of scratch, one segment at a time. Rounds once and gives the same bits as the
+// other direct algorithms.
+void direct_reduce(Builder& b, const Group& g, int root, Range range, int lane = 0);
+
 }  // namespace plait::collectives

@@ -1,5 +1,7 @@
 #include "collectives/algorithm/dissemination.h"
 
+#include "collectives/algorithm/rows.h"
+
 namespace plait::collectives {
 
 void dissemination_barrier(Builder& b, const Group& g, uint32_t chunk, int lane) {
@@ -9,5 +11,23 @@ void dissemination_barrier(Builder& b, const Group& g, uint32_t chunk, int lane)
     b.recv_reduce_aside(g.at(g.me - d), {chunk, 1}, lane);
   }
 }
+
+namespace {
+
+constexpr Algorithm kRows[] = {
+    {.name = "dissemination",
+     .collective = Collective::barrier,
+     .min_credits = {0, 0},
+     .rank_order = true,
+     .accepts = rows::any_number,
+     .chunks = rows::one,
+     .append = [](Builder& b, const Group& g, int,
+                  const Blocks& v) { dissemination_barrier(b, g, v.all().first); },
+     .summary = "ceil(log2 n) rounds of messages without bytes"},
+};
+
+}  // namespace
+
+Rows dissemination_rows() noexcept { return kRows; }
 
 }  // namespace plait::collectives

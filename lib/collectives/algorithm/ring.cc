@@ -1,5 +1,11 @@
 #include "collectives/algorithm/ring.h"
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "collectives/algorithm/rows.h"
+
 namespace plait::collectives {
 
 void ring_reduce_scatter(Builder& b, const Group& g, const Blocks& blocks, int lane) {
@@ -22,5 +28,80 @@ void ring_allreduce(Builder& b, const Group& g, Range range, int lane) {
   ring_reduce_scatter(b, g, blocks, lane);
   ring_allgather(b, g, blocks, lane);
 }
+
+namespace {
+
+// The group in the order 0, step, 2 step...
+Group reordered(const Group& g, int step) {
+  int inverse = 1;  // of step, modulo n
+  for (int64_t k = step; mod(k, g.n()) != 1 % g.n(); k += step) inverse++;
+  Group ring = g;
+  ring.me = mod(int64_t{g.me} * inverse, g.n());
+  ring.step = mod(int64_t{g.step} * step, g.n());
+  return ring;
+}
+
+// Strides in which a ring visits everybody: one way, the other way, and further ones.
+std::vector<int> strides(int n, int most) {
+  std::vector<int> found{1};
+  if (n > 2) found.push_back(n - 1);
+  for (int s = 2; s < n - 1 && int(found.size()) < most; s++) {
+    if (std::gcd(s, n) == 1) found.push_back(s);
+  }
+  found.resize(size_t(std::min(most, int(found.size()))));
+  return found;
+}
+
+}  // namespace
+
+void multi_ring_allreduce(Builder& b, const Group& g, Range range, int rings) {
+  auto steps = strides(g.n(), rings);
+  for (size_t i = 0; i < steps.size(); i++) {
+    ring_allreduce(b, reordered(g, steps[i]), part(range, int(steps.size()), int(i)), int(i));
+  }
+}
+
+namespace {
+
+constexpr Algorithm kRows[] = {
+    {.name = "ring",
+     .collective = Collective::allreduce,
+     .min_credits = {0, 0},
+     .rank_order = false,
+     .accepts = rows::any_number,
+     .chunks = rows::one_each,
+     .append = [](Builder& b, const Group& g, int, const Blocks& v) { ring_allreduce(b, g, v.all()); },
+     .summary = "reduce-scatter and allgather around a ring; for large messages"},
+    {.name = "multi_ring",
+     .collective = Collective::allreduce,
+     .min_credits = {0, 0},
+     .rank_order = false,
+     .lanes = 2,
+     .accepts = rows::any_number,
+     .chunks = [](int n) { return 2 * uint32_t(n); },
+     .append = [](Builder& b, const Group& g, int,
+                  const Blocks& v) { multi_ring_allreduce(b, g, v.all(), 2); },
+     .summary = "two rings in opposite directions, half of the vector each"},
+    {.name = "ring",
+     .collective = Collective::reduce_scatter,
+     .min_credits = {0, 0},
+     .rank_order = false,
+     .accepts = rows::any_number,
+     .chunks = rows::one_each,
+     .append = [](Builder& b, const Group& g, int, const Blocks& v) { ring_reduce_scatter(b, g, v); },
+     .summary = "n-1 rounds around a ring"},
+    {.name = "ring",
+     .collective = Collective::allgather,
+     .min_credits = {0, 0},
+     .rank_order = true,
+     .accepts = rows::any_number,
+     .chunks = rows::one_each,
+     .append = [](Builder& b, const Group& g, int, const Blocks& v) { ring_allgather(b, g, v); },
+     .summary = "n-1 rounds around a ring"},
+};
+
+}  // namespace
+
+Rows ring_rows() noexcept { return kRows; }
 
 }  // namespace plait::collectives

@@ -19,4 +19,11 @@ void ring_allgather(Builder& b, const Group& g, const Blocks& blocks, int lane =
 // 2009.
 void ring_allreduce(Builder& b, const Group& g, Range range, int lane = 0);
 
+// Cuts `range` into up to `rings` parts, each of which goes around a ring and on a lane of its own: the first
+// along the members, the second against them, others in strides coprime to n. The cost of a ring on 1/rings
+// of the bytes, where rings share no link; the rings of a full-duplex ring or of a torus. Fewer when n has no
+// more strides. NCCL's channels; Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on
+// torus interconnects", ICS 2010.
+void multi_ring_allreduce(Builder& b, const Group& g, Range range, int rings);
+
 }  // namespace plait::collectives

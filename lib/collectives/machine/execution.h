@@ -16,14 +16,16 @@ namespace plait::collectives {
 template <class Value>
 class Execution {
  public:
-  Execution(Collective collective, int root, std::span<const Program> programs) : programs_(programs) {
+  Execution(Collective collective, int root, std::span<const Program> programs)
+      : collective_(collective), programs_(programs) {
     auto n = int(programs.size());
     for (const Program& p : programs) {
       Cells cells(p);
       std::vector<Cell>& state = state_.emplace_back(cells.count());
       Range input = input_of(collective, n, p.rank, root, p.chunks);
       for (uint32_t c = input.first; c < input.end(); c++) {
-        state[cells.at(place(Buffer::input, c))] = {Value::atom(uint32_t(p.rank), c), c};
+        uint32_t slot = slot_of(collective, Buffer::input, uint32_t(n), uint32_t(p.rank), c);
+        state[cells.at(place(Buffer::input, slot))] = {Value::atom(uint32_t(p.rank), c), c};
       }
     }
   }
@@ -52,7 +54,8 @@ class Execution {
 
   // What lies in an output in the end.
   const Value& output(size_t rank, uint32_t chunk) const {
-    return state_[rank][Cells(programs_[rank]).at(place(Buffer::output, chunk))].value;
+    uint32_t slot = slot_of(collective_, Buffer::output, uint32_t(programs_.size()), uint32_t(rank), chunk);
+    return state_[rank][Cells(programs_[rank]).at(place(Buffer::output, slot))].value;
   }
 
  private:
@@ -150,6 +153,7 @@ class Execution {
     return {};
   }
 
+  Collective collective_;
   std::span<const Program> programs_;
   std::vector<std::vector<Cell>> state_;                        // of each rank, by its Cells
   std::unordered_map<uint32_t, std::vector<Value>> in_flight_;  // by receive

@@ -16,12 +16,14 @@ class StepChecker {
  public:
   StepChecker(Collective collective, int n, int root, const Program& p)
       : p_(p),
+        collective_(collective),
         n_(n),
         input_(input_of(collective, n, p.rank, root, p.chunks)),
         output_(output_of(collective, n, p.rank, root, p.chunks)) {}
 
   Status run() const {
     PLAIT_TRY(check_dependencies());
+    PLAIT_TRY(check_entries());
     for (uint32_t i = 0; i < p_.steps.size(); i++) {
       std::string why = fault(p_.steps[i]);
       if (why.empty() && p_.steps[i].flags & kMore) why = join_fault(i);
@@ -38,6 +40,30 @@ class StepChecker {
     for (uint32_t d : p_.deps) sound = sound && d < p_.steps.size();
     if (sound) return {};
     return {Code::invalid, fmt::format("rank {}: its dependencies are not lists of its steps", p_.rank)};
+  }
+
+  // Where contributions enter, each does so once, and nothing reads one that has not.
+  Status check_entries() const {
+    std::vector<bool> seen(p_.chunks);
+    uint32_t entries = 0, others = 0;
+    for (uint32_t i = 0; i < p_.steps.size(); i++) {
+      const Step& s = p_.steps[i];
+      const bool reads_input = s.src.in() == Buffer::input || s.src2.in() == Buffer::input;
+      if (!(s.flags & kEnter)) {
+        if (reads_input) others = i + 1;
+        continue;
+      }
+      if (s.op != Op::copy || !reads_input) return refuse(i, "only a copy from the input can let it enter");
+      if (s.count != 1 || s.chunk >= p_.chunks || seen[s.chunk])
+        return refuse(i, "enters not one chunk, once");
+      seen[s.chunk] = true;
+      entries++;
+    }
+    if (entries > 0 && others > 0) return refuse(others - 1, "reads what has not entered");
+    return {};
+  }
+  Status refuse(uint32_t step, const char* why) const {
+    return {Code::invalid, describe(p_, step) + ": " + why};
   }
 
   // What is wrong with a step; empty when nothing is.
@@ -72,7 +98,11 @@ class StepChecker {
     }
     if (place.in() == Buffer::scratch) return {};
     if (place.in() == Buffer::wire) return "steps with codecs cannot be proved yet";
-    if (place.slot != s.chunk) return fmt::format("chunk {} does not lie in {}", s.chunk, describe(place));
+    for (uint32_t k = 0; k < s.count; k++) {
+      if (place.slot + k != slot_of(collective_, place.in(), uint32_t(n_), uint32_t(p_.rank), s.chunk + k))
+        return fmt::format("chunk {} does not lie in {}", s.chunk + k,
+                           describe(::plait::collectives::place(place.in(), place.slot + k)));
+    }
     if (place.in() == Buffer::input && !inside(input_, s.chunk, s.count)) {
       return fmt::format("has no {} to read", describe(place));
     }
@@ -87,6 +117,7 @@ class StepChecker {
   }
 
   const Program& p_;
+  Collective collective_;
   int n_;
   Range input_, output_;
 };
@@ -102,6 +133,10 @@ Status check_steps(Collective collective, int root, std::span<const Program> pro
     if (p.chunks != programs[0].chunks || p.in_place != programs[0].in_place) {
       return {Code::invalid,
               fmt::format("rank {} cuts the vector otherwise than rank 0, or is not in place alike", r)};
+    }
+    if (collective == Collective::alltoall && p.chunks != uint32_t(n)) {
+      return {Code::invalid,
+              fmt::format("rank {}: an alltoall of {} ranks has as many chunks, not {}", r, n, p.chunks)};
     }
     PLAIT_TRY(StepChecker(collective, n, root, p).run());
   }

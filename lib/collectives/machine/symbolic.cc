@@ -13,12 +13,16 @@ namespace plait::collectives {
 namespace {
 
 // Ranks first..first+count-1 are those that an output chunk is to hold the contributions of.
-Range contributors(const Goal& goal, uint32_t n, uint32_t chunk, uint32_t chunks) {
+Range contributors(const Goal& goal, uint32_t n, uint32_t rank, uint32_t chunk, uint32_t chunks) {
   switch (goal.collective) {
     case Collective::broadcast:
+    case Collective::scatter:
       return {uint32_t(goal.root), 1};
     case Collective::allgather:
+    case Collective::gather:
       return {uint32_t((uint64_t{chunk + 1} * n - 1) / chunks), 1};  // part r of n holds it
+    case Collective::alltoall:
+      return {slot_of(goal.collective, Buffer::output, n, rank, chunk), 1};
     default:
       return {0, n};
   }
@@ -52,7 +56,18 @@ class Prover {
   Range output(uint32_t rank) const {
     return output_of(goal_.collective, int(n_), int(rank), goal_.root, chunks());
   }
-  Range expected(uint32_t chunk) const { return contributors(goal_, n_, chunk, chunks()); }
+  Range expected(uint32_t rank, uint32_t chunk) const {
+    return contributors(goal_, n_, rank, chunk, chunks());
+  }
+  // Of the values of chunk `chunk`: what each rank of `from` puts in.
+  // Folded as one chain.
+  static Fingerprint wanted(Range from, uint32_t chunk) {
+    Fingerprint want = Fingerprint::atom(from.first, chunk);
+    for (uint32_t q = from.first + 1; q < from.end(); q++) {
+      want = Fingerprint::join(want, Fingerprint::atom(q, chunk), q + 1 < from.end() ? kChain : 0);
+    }
+    return want;
+  }
 
   Status find_order(Proof& proof) {
     for (proof.min_credits = 0;; proof.min_credits++) {
@@ -65,9 +80,8 @@ class Prover {
   Status prove_values(Proof& proof) {
     Execution<Fingerprint> execution(goal_.collective, goal_.root, programs_);
     PLAIT_TRY(execution.run(*graph_, *order_, [](const Fingerprint&) { return std::string(); }));
-    proof.rank_order = true;
-    for (uint32_t chunk = 0; chunk < chunks(); chunk++)
-      PLAIT_TRY(check_chunk(execution, chunk, proof.rank_order));
+    proof.rank_order = proof.deterministic = true;
+    for (uint32_t chunk = 0; chunk < chunks(); chunk++) PLAIT_TRY(check_chunk(execution, chunk, proof));
     for (const Program& p : programs_) {
       if (!p.rank_order || proof.rank_order) continue;
       return {Code::invalid,
@@ -77,22 +91,21 @@ class Prover {
   }
 
   // One chunk, in the outputs of all ranks.
-  Status check_chunk(const Execution<Fingerprint>& execution, uint32_t chunk, bool& rank_order) const {
-    Range from = expected(chunk);
-    Fingerprint want = Fingerprint::atom(from.first, chunk);
-    for (uint32_t q = from.first + 1; q < from.end(); q++) {
-      want = Fingerprint::join(want, Fingerprint::atom(q, chunk), 0);
-    }
+  Status check_chunk(const Execution<Fingerprint>& execution, uint32_t chunk, Proof& proof) const {
+    const bool alike = goal_.collective != Collective::alltoall;  // all ranks are to hold the same
+    Fingerprint want = wanted(expected(0, chunk), chunk);
     std::optional<uint32_t> first;
     for (uint32_t rank = 0; rank < n_; rank++) {
       Range mine = output(rank);
       if (chunk < mine.first || chunk >= mine.end()) continue;
+      if (!alike) want = wanted(expected(rank, chunk), chunk);
       const Fingerprint& have = execution.output(rank, chunk);
       if (have.empty() || have.contributions != want.contributions) return explain(rank, chunk);
       if (have.scalings != (reduces(goal_.collective) && n_ > 1 ? 1u : 0u))
         return explain_scaling(rank, chunk);
-      rank_order = rank_order && have.sequence == want.sequence;
-      if (first && execution.output(*first, chunk).tree != have.tree)
+      proof.rank_order = proof.rank_order && have.sequence == want.sequence;
+      proof.deterministic = proof.deterministic && have.tree == want.tree;
+      if (alike && first && execution.output(*first, chunk).tree != have.tree)
         return explain_tree(*first, rank, chunk);
       if (!first) first = rank;
     }
@@ -117,7 +130,7 @@ class Prover {
   // That an output holds what it should. Barriers may hold it twice.
   Status compare(const Contributions& have, uint32_t rank, uint32_t chunk) const {
     if (have.empty()) return wrong(rank, chunk, "holds nothing");
-    Range want = expected(chunk);
+    Range want = expected(rank, chunk);
     std::vector<uint32_t> missing, extra;
     auto entry = have.entries.begin();
     for (uint32_t q = 0; q < n_; q++) {
@@ -168,7 +181,7 @@ class Prover {
         PLAIT_TRY(compare(execution.output(rank, chunk), rank, chunk));
       }
     }
-    proof.rank_order = true;  // there is no operator
+    proof.rank_order = proof.deterministic = true;  // there is no operator
     return {};
   }
 

@@ -13,7 +13,7 @@ namespace plait::collectives {
 // What programs are to do together.
 struct Goal {
   Collective collective = Collective::allreduce;
-  int root = 0;  // of a broadcast
+  int root = 0;  // where the collective has one
 };
 
 struct Proof {
@@ -23,6 +23,8 @@ struct Proof {
   uint8_t min_credits = 0;
   // Contributions are folded in the order of ranks, everywhere.
   bool rank_order = false;
+  // And by one declared chain: rule 8.
+  bool deterministic = false;
   // Of all ranks together.
   uint64_t steps = 0;
 };

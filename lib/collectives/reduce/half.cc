@@ -14,6 +14,7 @@ FoldKernel half_kernel_here(Dtype dtype, ReduceOp op) {
     case Dtype::float16:
       return pick<Float16, Float16, Float16>(op);
     case Dtype::bfloat16:
+      if (op == ReduceOp::avg) return average_of<Bfloat16, SmallBfloat16>;
       return pick<Bfloat16, Bfloat16, Bfloat16>(op);
     default:
       return nullptr;

@@ -217,6 +217,12 @@ template <class Lanes>
 void average(const Fold& f) noexcept {
   fold<Lanes, Sum>(f, f.ranks);
 }
+// The same where sums that are divided are computed with other lanes than partial ones.
+template <class Partial, class Divided>
+void average_of(const Fold& f) noexcept {
+  if (f.ranks == 0) return fold<Partial, Sum>(f, 0);
+  fold<Divided, Sum>(f, f.ranks);
+}
 
 // `Arithmetic` for sum and prod, `Averaged` for avg, `Ordered` for min and max.
 template <class Arithmetic, class Averaged, class Ordered>

@@ -11,6 +11,7 @@ FoldKernel byte_kernel(Dtype dtype, ReduceOp op) noexcept;     // int8, uint8
 FoldKernel integer_kernel(Dtype dtype, ReduceOp op) noexcept;  // int32, uint32, int64, uint64
 FoldKernel float_kernel(Dtype dtype, ReduceOp op) noexcept;    // float32, float64
 FoldKernel half_kernel(Dtype dtype, ReduceOp op) noexcept;     // float16, bfloat16
+FoldKernel quarter_kernel(Dtype dtype, ReduceOp op) noexcept;  // float8_e4m3, float8_e5m2
 
 }  // namespace plait::collectives
 

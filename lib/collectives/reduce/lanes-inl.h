@@ -5,6 +5,8 @@
 //   load<K>, store<K>, stream<K>   at a byte address; stream wants it aligned to K elements
 //   K == kLanes is a full vector in memory, or for float16 in registers
 //   call<Op>(a, b), divide<K>(a, ranks)
+//   Scalar         a number as it is computed with
+//   enter<K>(a, factor)   a times factor, rounded to the element type as if it had been stored
 #include <cstring>
 
 #include "collectives/reduce/operators-inl.h"
@@ -35,6 +37,7 @@ HWY_INLINE T* as(std::byte* p) {
 template <class T, class Number = T>
 struct Plain {
   using Element = T;
+  using Scalar = T;
   static constexpr size_t kLanes = HWY_LANES(T);
   template <size_t K>
   using D = hn::CappedTag<T, K>;
@@ -69,15 +72,20 @@ struct Plain {
   static HWY_INLINE V call(V a, V b) {
     return Op::call(a, b);
   }
-  template <size_t K>
-  static HWY_INLINE Acc<K> divide(Acc<K> v, uint32_t ranks) {
+  template <size_t K, class R>
+  static HWY_INLINE Acc<K> divide(Acc<K> v, R ranks) {
     return HWY_NAMESPACE::divide<Number>(D<K>(), v, ranks);
+  }
+  template <size_t K>
+  static HWY_INLINE Acc<K> enter(Acc<K> v, T factor) {
+    return Prod::call(v, hn::Set(D<K>(), factor));
   }
 };
 
 // float16, computed in float32.
 struct Float16 {
   using Element = uint16_t;
+  using Scalar = float;
   static constexpr size_t kLanes = HWY_LANES(float);
   template <size_t K>
   using D = hn::CappedTag<float, K>;
@@ -106,9 +114,56 @@ struct Float16 {
   static HWY_INLINE V call(V a, V b) {
     return Op::call(a, b);
   }
-  template <size_t K>
-  static HWY_INLINE Acc<K> divide(Acc<K> v, uint32_t ranks) {
+  template <size_t K, class R>
+  static HWY_INLINE Acc<K> divide(Acc<K> v, R ranks) {
     return HWY_NAMESPACE::divide<float>(D<K>(), v, ranks);
+  }
+  template <size_t K>
+  static HWY_INLINE Acc<K> enter(Acc<K> v, float factor) {
+    return widen_float16(D<K>(), round_float16(D<K>(), hn::Mul(v, hn::Set(D<K>(), factor))));
+  }
+};
+
+// An 8-bit format, computed in float32.
+template <class Format>
+struct Float8 {
+  using Element = uint8_t;
+  using Scalar = float;
+  static constexpr size_t kLanes = HWY_LANES(float);
+  template <size_t K>
+  using D = hn::CappedTag<float, K>;
+  template <size_t K>
+  using Acc = hn::Vec<D<K>>;
+  template <size_t K>
+  using Stored = hn::Rebind<uint8_t, D<K>>;
+
+  template <size_t K>
+  static HWY_INLINE Acc<K> load(const std::byte* p) {
+    return widen_float8<Format>(D<K>(), hn::LoadU(Stored<K>(), as<uint8_t>(p)));
+  }
+  template <size_t K>
+  static HWY_INLINE void store(Acc<K> v, std::byte* p) {
+    hn::StoreU(round_float8<Format>(D<K>(), v), Stored<K>(), as<uint8_t>(p));
+  }
+  template <size_t K>
+  static HWY_INLINE void stream(Acc<K> v, std::byte* p) {
+    if constexpr (K * sizeof(uint8_t) < HWY_STREAM_MULTIPLE)
+      return store<K>(v, p);
+    else
+      hn::Stream(round_float8<Format>(D<K>(), v), Stored<K>(), as<uint8_t>(p));
+  }
+  template <class Op, class V>
+  static HWY_INLINE V call(V a, V b) {
+    return Op::call(a, b);
+  }
+  template <size_t K, class R>
+  static HWY_INLINE Acc<K> divide(Acc<K> v, R ranks) {
+    return HWY_NAMESPACE::divide<float>(D<K>(), v, ranks);
+  }
+  template <size_t K>
+  static HWY_INLINE Acc<K> enter(Acc<K> v, float factor) {
+    const auto product = hn::Mul(v, hn::Set(D<K>(), factor));
+    return widen_float8<Format>(D<K>(), round_float8<Format>(D<K>(), product));
   }
 };
 
@@ -116,6 +171,7 @@ struct Float16 {
 // low and high halves of 32-bit words, are kept apart.
 struct Bfloat16 {
   using Element = uint16_t;
+  using Scalar = float;
   static constexpr size_t kLanes = HWY_LANES(uint16_t);
   template <size_t K>
   using Words = hn::CappedTag<uint32_t, (K + 1) / 2>;
@@ -157,13 +213,27 @@ struct Bfloat16 {
   static HWY_INLINE Pair<V> call(const Pair<V>& a, const Pair<V>& b) {
     return {Op::call(a.even, b.even), Op::call(a.odd, b.odd)};
   }
-  template <size_t K>
-  static HWY_INLINE Acc<K> divide(const Acc<K>& v, uint32_t ranks) {
+  template <size_t K, class R>
+  static HWY_INLINE Acc<K> divide(const Acc<K>& v, R ranks) {
     return {HWY_NAMESPACE::divide<float>(D<K>(), v.even, ranks),
             HWY_NAMESPACE::divide<float>(D<K>(), v.odd, ranks)};
   }
+  template <size_t K>
+  static HWY_INLINE Acc<K> times(const Acc<K>& v, float factor) {
+    const auto f = hn::Set(D<K>(), factor);
+    return {hn::Mul(v.even, f), hn::Mul(v.odd, f)};
+  }
+  template <size_t K>
+  static HWY_INLINE Acc<K> enter(const Acc<K>& v, float factor) {
+    const auto product = times<K>(v, factor);
+    return {rounded<K>(product.even), rounded<K>(product.odd)};
+  }
 
  private:
+  template <size_t K>
+  static HWY_INLINE hn::Vec<D<K>> rounded(hn::Vec<D<K>> v) {
+    return hn::BitCast(D<K>(), hn::And(round_bfloat16(D<K>(), v), hn::Set(Words<K>(), 0xFFFF0000u)));
+  }
   template <size_t K>
   static HWY_INLINE hn::Vec<Words<K>> load_words(const std::byte* p) {
     if constexpr (K == 1) {
@@ -178,6 +248,21 @@ struct Bfloat16 {
   static HWY_INLINE hn::Vec<Words<K>> pack(const Acc<K>& v) {
     return hn::Or(hn::ShiftRight<16>(round_bfloat16(D<K>(), v.even)),
                   hn::And(round_bfloat16(D<K>(), v.odd), hn::Set(Words<K>(), 0xFFFF0000u)));
+  }
+};
+
+// What averages of bfloat16 are computed with. Its range is that of float32, so a sum may overflow where the
+// average does not: it is kept 2^16 times smaller. All numbers of bfloat16, the subnormal ones too, are exact
+// at that scale, which leaves every rounding where it was.
+struct SmallBfloat16 : Bfloat16 {
+  static constexpr float kScale = 0x1p-16f;
+  template <size_t K>
+  static HWY_INLINE Acc<K> load(const std::byte* p) {
+    return times<K>(Bfloat16::load<K>(p), kScale);
+  }
+  template <size_t K>
+  static HWY_INLINE Acc<K> divide(const Acc<K>& v, uint32_t ranks) {
+    return Bfloat16::divide<K>(v, static_cast<float>(ranks) * kScale);
   }
 };
 

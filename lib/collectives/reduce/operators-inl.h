@@ -106,9 +106,9 @@ HWY_INLINE T divided(T x, uint32_t ranks) {
   return static_cast<T>(x / static_cast<T>(ranks));
 }
 
-// The lanes of v, taken as Ts, divided by ranks.
-template <class T, class D>
-HWY_INLINE hn::Vec<D> divide(D d, hn::Vec<D> v, uint32_t ranks) {
+// The lanes of v, taken as Ts, divided by ranks, which floats take with a fraction, too.
+template <class T, class D, class R>
+HWY_INLINE hn::Vec<D> divide(D d, hn::Vec<D> v, R ranks) {
   if constexpr (hwy::IsFloat<T>()) {
     return hn::Div(v, hn::Set(d, static_cast<T>(ranks)));
   } else {

@@ -11,6 +11,8 @@ size_t size_of(Dtype dtype) noexcept {
   switch (dtype) {
     case Dtype::int8:
     case Dtype::uint8:
+    case Dtype::float8_e4m3:
+    case Dtype::float8_e5m2:
       return 1;
     case Dtype::float16:
     case Dtype::bfloat16:
@@ -28,7 +30,7 @@ size_t size_of(Dtype dtype) noexcept {
 }
 
 FoldKernel fold_kernel(Dtype dtype, ReduceOp op) noexcept {
-  for (auto family : {float_kernel, half_kernel, integer_kernel, byte_kernel}) {
+  for (auto family : {float_kernel, half_kernel, quarter_kernel, integer_kernel, byte_kernel}) {
     if (FoldKernel kernel = family(dtype, op)) return kernel;
   }
   return nullptr;

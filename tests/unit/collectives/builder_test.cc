@@ -29,12 +29,16 @@ TEST(Group, PartsCoverTheRange) {
       Blocks blocks = split({7, count}, parts);
       uint32_t next = 7;
       for (int i = 0; i < parts; i++) {
-        EXPECT_EQ(blocks[i].first, next);
-        EXPECT_LE(blocks[i].count, count / uint32_t(parts) + 1);
-        next = blocks[i].end();
+        Ranges mine = blocks[i];
+        for (Range block : mine.list()) {
+          EXPECT_EQ(block.first, next);
+          EXPECT_LE(block.count, count / uint32_t(parts) + 1);
+          next = block.end();
+        }
       }
       EXPECT_EQ(next, 7 + count);
-      EXPECT_EQ(blocks[-1], blocks[parts - 1]);
+      Ranges last = blocks[-1], same = blocks[parts - 1];
+      EXPECT_TRUE(std::ranges::equal(last.list(), same.list()));
     }
   }
 }
@@ -53,6 +57,31 @@ TEST(Builder, ReadsInputUntilItWritesOutput) {
             "send chunk 3+1 from input[3] to rank 1 lane 0\n"
             "recv chunk 0+1 from rank 1 lane 0 into output[0]\n"
             "copy chunk 3+1 from input[3] into output[3]\n");
+}
+
+// Out of place nothing is sent from where a chunk belongs; in place the receive may not wait for that.
+TEST(Builder, ReceivesApartInPlaceOnly) {
+  for (bool in_place : {false, true}) {
+    Builder b(0, 4, kAll, kAll);
+    b.send(1, kAll);
+    b.recv_apart(1, {1, 2});
+    b.send(1, {0, 4});
+    Program p = finish(b, in_place);
+    EXPECT_EQ(text_of(p), in_place ? "send chunk 0+4 from input[0] to rank 1 lane 0\n"
+                                     "recv chunk 1+2 from rank 1 lane 0 into scratch[0]\n"
+                                     "copy chunk 1+2 from scratch[0] into output[1]\n"
+                                     "send chunk 0+1 from input[0] to rank 1 lane 0, more\n"
+                                     "send chunk 1+2 from output[1] to rank 1 lane 0, more\n"
+                                     "send chunk 3+1 from input[3] to rank 1 lane 0\n"
+                                   : "send chunk 0+4 from input[0] to rank 1 lane 0\n"
+                                     "recv chunk 1+2 from rank 1 lane 0 into output[1]\n"
+                                     "send chunk 0+1 from input[0] to rank 1 lane 0, more\n"
+                                     "send chunk 1+2 from output[1] to rank 1 lane 0, more\n"
+                                     "send chunk 3+1 from input[3] to rank 1 lane 0\n"
+                                     "copy chunk 0+1 from input[0] into output[0]\n"
+                                     "copy chunk 3+1 from input[3] into output[3]\n");
+    EXPECT_EQ(p.scratch, in_place ? 2u : 0u);
+  }
 }
 
 TEST(Builder, InPlaceCopiesNothing) {
@@ -84,7 +113,8 @@ TEST(Builder, ResultsWithoutOutputLieInScratch) {
 
 TEST(Builder, ListsAreOneMessage) {
   Builder b(0, 4, kAll, kAll);
-  std::vector<Range> list{{3, 1}, {0, 0}, {0, 2}, {2, 0}};
+  Ranges list;
+  for (Range range : {Range{3, 1}, {0, 0}, {0, 1}, {1, 1}, {2, 0}}) list.add(range);
   b.send(1, list, 2);
   b.recv_reduce(1, list, 2);
   b.recv(1, list, 2);
@@ -97,7 +127,7 @@ TEST(Builder, EmptyRangesAreNoMessages) {
   Builder b(0, 4, kAll, kAll);
   b.send(1, {4, 0});
   b.recv(1, {2, 0});
-  b.recv_reduce(1, std::vector<Range>{});
+  b.recv_reduce(1, Ranges());
   EXPECT_EQ(b.recv_aside(1, {2, 0}), kNowhere);
   EXPECT_TRUE(finish(b, true).steps.empty());
 }

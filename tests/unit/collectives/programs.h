@@ -31,7 +31,7 @@ inline std::vector<Program> programs_of(Collective collective, int n, uint32_t c
                                         const Append& append) {
   std::vector<Program> programs;
   for (int r = 0; r < n; r++) {
-    Builder b(r, chunks, input_of(collective, n, r, 0, chunks), output_of(collective, n, r, 0, chunks));
+    Builder b(collective, n, r, 0, chunks);
     append(b, world(n, r));
     auto program = b.finish(in_place);
     EXPECT_TRUE(program.ok()) << program.status().text();

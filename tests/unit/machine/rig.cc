@@ -103,9 +103,11 @@ Status Rank::run(Call call, bool in_place) {
     for (auto& peer : peers_) {
       if (peer.mailbox) peer.mailbox->idle();
     }
+    if (setup_.failed->load()) return Status(Code::aborted, "another rank failed");
     if (deadline.passed())
       return {Code::timeout, "rank " + std::to_string(rank_) + " waits for " + machine_->waiting_for()};
   }
+  if (!machine_->status().ok()) setup_.failed->store(true);
   return machine_->status();
 }
 

@@ -1,6 +1,7 @@
 // Ranks as threads, each with a real machine over a fake fabric: programs run for real, in one process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,8 @@ struct World {
   std::function<Shared(int rank)> shared = [](int) { return Shared::input_and_output; };
   // Has this rank more peers, in the same call, that map no memory? Those of an unmapped fabric all have.
   std::function<bool(int rank)> network = [](int) { return false; };
+  // Some rank's call failed: the others of that call end with Code::aborted when they get no further.
+  std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
 };
 
 // Zeroed memory, aligned as lines must be.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/algorithms.h"
+#include "collectives/entry.h"
+#include "collectives/plan.h"
 
 namespace plait::collectives::real {
 namespace {
@@ -41,6 +43,58 @@ TEST(Schedule, WhereASendWaitsThereIsMoreThanOneRound) {
   EXPECT_TRUE(lowered(Collective::allreduce, "ring", 4, 1, false).round.empty());
   EXPECT_TRUE(lowered(Collective::allgather, "ring", 4, 1, true).round.empty());
   EXPECT_TRUE(lowered(Collective::barrier, "dissemination", 4, 1, false).round.empty());
+}
+
+Schedule lowered_entering(const char* name, int ranks, int rank, bool in_place) {
+  auto program = entered(find_algorithm(Collective::allreduce, name)->build(ranks, rank, 0, in_place));
+  EXPECT_TRUE(program.ok()) << program.status().text();
+  auto schedule = lower(std::move(program).value(), {});
+  EXPECT_TRUE(schedule.ok()) << schedule.status().text();
+  return std::move(schedule).value();
+}
+
+// A contribution that one fold reads is scaled there; only what is sent as it is takes a pass of its own.
+TEST(Schedule, ContributionsEnterInTheFoldThatReadsThem) {
+  for (bool in_place : {false, true}) {
+    const Schedule s = lowered_entering("ring", 4, 1, in_place);
+    int alone = 0, folded = 0;
+    for (const Action& a : s.actions) {
+      if (a.own == kNoOperand) continue;
+      EXPECT_EQ(a.kind, Kind::fold);
+      EXPECT_EQ(s.sources[a.first_source + a.own].place.in(), Buffer::input);
+      (a.sources == 1 ? alone : folded)++;
+    }
+    EXPECT_EQ(alone, 1);
+    EXPECT_EQ(folded, 3);
+  }
+  const Schedule one = lowered_entering("ring", 1, 0, false);
+  ASSERT_EQ(one.actions.size(), 1u);
+  EXPECT_EQ(one.actions[0].own, 0u);
+  EXPECT_EQ(one.scratch, 0u);
+}
+
+TEST(Planner, OperatorsThatDoNotCommuteGetTheOrderOfRanks) {
+  Planner few(0, 8), many(0, 200);
+  Shape shape;
+  shape.collective = Collective::allreduce;
+  shape.bytes = 1 << 20;
+  shape.commutes = false;
+  ASSERT_TRUE(few.choose(shape).ok());
+  EXPECT_TRUE((*few.choose(shape))->rank_order);
+  // A chain takes no more than 64 ranks.
+  const auto chosen = many.choose(shape);
+  ASSERT_TRUE(chosen.ok()) << chosen.status().text();
+  EXPECT_TRUE((*chosen)->rank_order && !(*chosen)->deterministic);
+  shape.algorithm = "ring";
+  const auto ring = few.choose(shape);
+  ASSERT_FALSE(ring.ok());
+  EXPECT_EQ(ring.status().code(), Code::unsupported);
+  EXPECT_NE(ring.status().text().find("algorithm ring does not fold in the order of ranks"),
+            std::string_view::npos);
+  EXPECT_NE(ring.status().text().find("direct"), std::string_view::npos);
+  EXPECT_TRUE(Planner(0, 1).choose(shape).ok());
+  shape.commutes = true;
+  EXPECT_TRUE(few.choose(shape).ok());
 }
 
 }  // namespace

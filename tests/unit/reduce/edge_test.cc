@@ -29,7 +29,7 @@ TEST(Reduce, UnknownNumbersHaveNoKernel) {
 }
 
 TEST(Reduce, Sizes) {
-  constexpr size_t kSizes[kDtypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+  constexpr size_t kSizes[kDtypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
   for (int32_t d = 0; d < kDtypes; d++) {
     EXPECT_EQ(size_of(Dtype{d}), kSizes[d]);
     for (int32_t o = 0; o < kReduceOps; o++) EXPECT_NE(fold_kernel(Dtype{d}, ReduceOp{o}), nullptr);

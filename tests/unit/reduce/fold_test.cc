@@ -14,6 +14,8 @@ namespace plait::collectives {
 namespace {
 
 using reference::bfloat;
+using reference::e4m3;
+using reference::e5m2;
 using reference::half;
 
 constexpr size_t kCounts[] = {0, 1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 64, 65, 1000, 4099};
@@ -25,9 +27,9 @@ class Values {
  public:
   T next() {
     const auto r = random_();
-    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat>) {
+    if constexpr (reference::kNarrow<T>) {
       // Any bits at times; mostly numbers near one, whose sums need rounding.
-      if (r % 16 == 0) return {static_cast<uint16_t>(r >> 16)};
+      if (r % 16 == 0) return {static_cast<decltype(T::bits)>(r >> 16)};
       const float v = (static_cast<float>((r >> 8) & 0xFFFF) - 32768.0f) / 9973.0f;
       return reference::narrow<T>(v);
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -192,6 +194,8 @@ TEST_P(FoldTest, Float16) { check_type<half>(Dtype::float16); }
 TEST_P(FoldTest, Float32) { check_type<float>(Dtype::float32); }
 TEST_P(FoldTest, Float64) { check_type<double>(Dtype::float64); }
 TEST_P(FoldTest, Bfloat16) { check_type<bfloat>(Dtype::bfloat16); }
+TEST_P(FoldTest, Float8E4m3) { check_type<e4m3>(Dtype::float8_e4m3); }
+TEST_P(FoldTest, Float8E5m2) { check_type<e5m2>(Dtype::float8_e5m2); }
 
 PLAIT_EACH_TARGET(FoldTest);
 

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "fold.h"
 #include "reference.h"
 #include "targets_test.h"
 
@@ -11,16 +12,6 @@ namespace {
 
 using reference::bfloat;
 using reference::half;
-
-template <class T>
-std::vector<T> run(Dtype dtype, ReduceOp op, const std::vector<std::vector<T>>& in, uint32_t ranks = 0) {
-  std::vector<T> out(in[0].size());
-  std::vector<const std::byte*> inputs;
-  for (auto& v : in) inputs.push_back(reinterpret_cast<const std::byte*>(v.data()));
-  auto* output = reinterpret_cast<std::byte*>(out.data());
-  fold_kernel(dtype, op)({inputs.data(), static_cast<uint32_t>(in.size()), &output, 1, out.size(), ranks});
-  return out;
-}
 
 template <class T>
 std::vector<T> every_value() {
@@ -117,6 +108,20 @@ TEST_P(RoundingTest, ChainsRoundOnce) {
   for (half v : run<half>(Dtype::float16, ReduceOp::sum, {pairwise, one})) EXPECT_EQ(v.bits, 0x6800);
   // And avg divides before that rounding.
   for (half v : run<half>(Dtype::float16, ReduceOp::avg, {big, one}, 2)) EXPECT_EQ(v.bits, 0x6400);
+}
+
+// A sum may overflow where the average does not, and bfloat16 reaches as far as what it is computed in.
+TEST_P(RoundingTest, AveragesDoNotOverflow) {
+  for (size_t n : {2u, 3u, 8u, 64u}) {
+    const std::vector<std::vector<half>> halves(n, std::vector<half>(40, half{0x7B53}));  // 60000
+    for (half v : run<half>(Dtype::float16, ReduceOp::avg, halves, uint32_t(n))) EXPECT_EQ(v.bits, 0x7B53);
+    const std::vector<std::vector<bfloat>> largest(n, std::vector<bfloat>(40, bfloat{0x7F7F}));
+    for (bfloat v : run<bfloat>(Dtype::bfloat16, ReduceOp::avg, largest, uint32_t(n)))
+      EXPECT_EQ(v.bits, 0x7F7F);
+    const std::vector<std::vector<bfloat>> smallest(n, std::vector<bfloat>(40, bfloat{0x8001}));
+    for (bfloat v : run<bfloat>(Dtype::bfloat16, ReduceOp::avg, smallest, uint32_t(n)))
+      EXPECT_EQ(v.bits, 0x8001);
+  }
 }
 
 PLAIT_EACH_TARGET(RoundingTest);

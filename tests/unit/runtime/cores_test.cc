@@ -68,5 +68,20 @@ TEST(Cores, ThisThreadHasSome) {
   EXPECT_EQ(my_seat().kernel, mine.kernel);
 }
 
+TEST(Cores, FewestOfAllHosts) {
+  const std::vector<int32_t> one(4, 0), two = {0, 0, 1, 1};
+  const Seat both = seat(1, {0, 1});
+  EXPECT_EQ(fewest_cores(std::vector<Seat>(4, both), one), 2);
+  EXPECT_EQ(fewest_cores(std::vector<Seat>(4, seat(1, {0, 1, 2, 3})), one), 0);
+  // Containers of one machine share its cores.
+  EXPECT_EQ(fewest_cores(std::vector<Seat>(4, both), two), 1);
+  const std::vector<Seat> crowded = {both, both, seat(2, {0}), seat(2, {0})};
+  EXPECT_EQ(fewest_cores(crowded, two), 1);
+  EXPECT_EQ(fewest_cores(std::vector<Seat>{both, both, seat(2, {5}), seat(2, {6})}, two), 0);
+  // Where one does not say where it may run, nothing is concluded.
+  EXPECT_EQ(fewest_cores(std::vector<Seat>{both, both, both, seat(1, {})}, one), 0);
+  EXPECT_EQ(fewest_cores(std::vector<Seat>{both, both, both, seat(0, {0})}, one), 0);
+}
+
 }  // namespace
 }  // namespace plait::runtime

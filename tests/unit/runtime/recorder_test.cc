@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "collectives/collective.h"
 #include "runtime/dump.h"
 
 namespace plait::runtime {
@@ -62,7 +63,7 @@ TEST_F(Recorded, KeepsTheLastOperations) {
 
 TEST_F(Recorded, WritesWhoAndWhat) {
   recorder_.started(1, {.kind = 3, .dtype = 99, .root = 2, .count = UINT64_MAX});
-  recorder_.started(2, {.kind = 4});
+  recorder_.started(2, {.kind = uint32_t(collectives::Collective::barrier)});
   recorder_.created();
   const json d = dump(Why::error);
   EXPECT_EQ(d["job"], "a \"job\"");

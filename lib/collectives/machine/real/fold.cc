@@ -13,7 +13,7 @@ using namespace transport;
 Machine::Turn Machine::run_fold(uint32_t w, uint32_t action) noexcept {
   const Action& a = call_.schedule->actions[action];
   Run& r = run_of(w, action);
-  const size_t bytes = call_.layout.bytes(a.chunk, a.count, window_[w].segment);
+  const size_t bytes = bytes_of(a, w);
   Arrival* arrivals = arrivals_of(w, a);
   // Sources that are still to come; the first one that is missing ends the look.
   while (r.landed < a.sources) {
@@ -38,7 +38,7 @@ Machine::Turn Machine::run_fold(uint32_t w, uint32_t action) noexcept {
 bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
                    size_t bytes) noexcept {
   if (cursor == 0 && s.peer == kLocal) {
-    arrival = {bound(s.place.in()).data + offset_of(s.place, a, w), bytes, Form::whole};
+    arrival = {bound(s.place.in()).data + offset_of(s.place, w), bytes, Form::whole};
     return true;
   }
   if (s.peer == kLocal) return true;
@@ -47,8 +47,12 @@ bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arriva
   Link& link = links_[size_t(s.peer)];
   const uint32_t stream = stream_of(s.lane, w);
   if (ordinals(s.peer, stream).received != s.ordinal) return false;
-  if (bytes <= kInlineBytes && link.mailbox->in(stream).peek(call_.tag) != nullptr)
+  if (call_.layout.uneven) [[unlikely]] {
+    bool landed = false;
+    if (land_uneven(w, a, s, arrival, bytes, &landed)) return landed;
+  } else if (bytes <= kInlineBytes && link.mailbox->in(stream).peek(call_.tag) != nullptr) {
     return land_lines(link.mailbox->in(stream), arrival, bytes);
+  }
   return land_descriptor(link, stream, a, w, arrival, cursor, bytes);
 }
 
@@ -86,14 +90,14 @@ bool Machine::land_descriptor(Link& link, uint32_t stream, const Action& a, uint
     link.output_offset = d.output_offset;
   }
   const int rank = int(&link - links_.data());
+  if (call_.layout.uneven && !check_length(a, rank, d.length)) return true;
   if (d.kind == kPart) {
     arrival = {nullptr, std::min<uint64_t>(bytes, cursor + kPartBytes), Form::parts, 1};
   } else if (d.kind == kMapped && cursor == 0 && link.shared != nullptr &&
              in_bounds(d.offset, bytes, link.shared_bytes)) {
     arrival = {link.shared + d.offset, bytes, Form::mapped, 1};
-  } else if (d.kind == kPlaced && cursor == 0 && call_.output.shared) {
-    const Place home = place(Buffer::output, a.chunk);
-    arrival = {call_.output.data + offset_of(home, a, w), bytes, Form::placed, 1};
+  } else if (d.kind == kPlaced && cursor == 0 && call_.output.shared && a.dst.in() == Buffer::output) {
+    arrival = {call_.output.data + offset_of(a.dst, w), bytes, Form::placed, 1};
   } else if (d.kind == kPull && cursor == 0) {
     return pull(link, stream, a, w, arrival, d.offset, bytes);
   } else {
@@ -105,9 +109,11 @@ bool Machine::land_descriptor(Link& link, uint32_t stream, const Action& a, uint
 
 // Is the peer's output there to be stored to, for good as far as its own program goes?
 bool Machine::may_place(uint32_t w, const Action& send, const Link& link, size_t bytes) const noexcept {
-  if (!send.granted || !call_.same_outputs || link.shared == nullptr || link.output_of != call_.number)
+  if (!send.granted || !call_.same_outputs || call_.layout.uneven || link.shared == nullptr ||
+      link.output_of != call_.number) {
     return false;
-  const size_t offset = call_.layout.offset(Buffer::output, send.chunk, send.count, window_[w].segment);
+  }
+  const size_t offset = call_.layout.offset(place(Buffer::output, send.granted_slot), window_[w].segment);
   return link.output_offset <= link.shared_bytes &&
          in_bounds(link.output_offset + offset, bytes, link.shared_bytes);
 }
@@ -163,6 +169,13 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
   const std::byte* inputs[kMaxOperands];
   std::byte* outputs[kMaxOperands + 1];
   uint32_t count = 0;
+  if (a.pieces > 0) [[unlikely]] {
+    const Source& source = s.sources[a.first_source];
+    return scatter_pieces(w, a,
+                          arrivals->form == Form::parts
+                              ? links_[size_t(source.peer)].mailbox->in(stream_of(source.lane, w)).part(0)
+                              : arrivals->data);
+  }
   for (uint32_t k = 0; k < a.sources; k++) {
     const Source& source = s.sources[a.first_source + k];
     inputs[k] = arrivals[k].form == Form::parts
@@ -171,20 +184,20 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
   }
   const uint64_t written = r.fused & ~r.sourced;
   const bool all_fused = a.dead && a.fused < 64 && written + 1 == uint64_t(1) << a.fused;
-  if (!all_fused) outputs[count++] = bound(a.dst.in()).data + offset_of(a.dst, a, w) + from;
+  if (!all_fused) outputs[count++] = bound(a.dst.in()).data + offset_of(a.dst, w) + from;
   for (uint32_t k = 0; k < a.fused && count <= kMaxOperands; k++) {
     if ((written >> k & 1) == 0) continue;
     const Action& b = s.actions[s.fused[a.first_fused + k]];
     Link& link = links_[size_t(b.peer)];
-    outputs[count++] = (r.placed >> k & 1) != 0
-                           ? link.shared + link.output_offset +
-                                 call_.layout.offset(Buffer::output, a.chunk, a.count, window_[w].segment) +
-                                 from
-                           : link.mailbox->out(stream_of(b.lane, w)).part(0);
+    outputs[count++] =
+        (r.placed >> k & 1) != 0
+            ? link.shared + link.output_offset +
+                  call_.layout.offset(place(Buffer::output, b.granted_slot), window_[w].segment) + from
+            : link.mailbox->out(stream_of(b.lane, w)).part(0);
   }
   if (a.kind == Kind::fold) {
     call_.fold({inputs, a.sources, outputs, count, bytes >> call_.layout.element_shift,
-                a.last ? call_.ranks : 0, call_.store});
+                a.last ? call_.ranks : 0, call_.store, a.own, &call_.op});
   } else if (count != 1 || outputs[0] != inputs[0]) {
     copy_to_all(inputs[0], outputs, count, bytes, call_.store);
   }
@@ -206,8 +219,8 @@ void Machine::end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes)
     Link& link = links_[size_t(b.peer)];
     const uint32_t stream = stream_of(b.lane, w);
     const std::byte* from =
-        (r.sourced >> k & 1) != 0 ? bound(a.dst.in()).data + offset_of(a.dst, a, w) + r.cursor : nullptr;
-    fill_descriptor(b.peer, stream, kPart, 0);
+        (r.sourced >> k & 1) != 0 ? bound(a.dst.in()).data + offset_of(a.dst, w) + r.cursor : nullptr;
+    fill_descriptor(b, stream, kPart, 0);
     link.mailbox->out(stream).publish_part(call_.tag | kDescriptorBit, uint32_t(bytes), from);
     if (link.mailbox->mapped()) link.mailbox->notify();
   }
@@ -239,7 +252,7 @@ void Machine::end_fold(uint32_t w, const Action& a, const Run& r) noexcept {
     if ((r.fused >> k & 1) == 0) continue;
     const Action& b = s.actions[s.fused[a.first_fused + k]];
     if ((r.placed >> k & 1) != 0) {
-      announce(w, b.peer, b.lane, kPlaced, 0);
+      announce(w, b, kPlaced, 0);
     } else {
       ordinals(b.peer, stream_of(b.lane, w)).sent++;
     }

@@ -47,7 +47,12 @@ void Machine::start() noexcept {
   windows_ = s.lanes == 1 ? kStreams : kStreams / s.lanes;
   scratch_slot_ = round_up(call_.layout.largest_segment_bytes(), kGranuleBytes);
   pulls_ = 0;
-  round_ = !s.round.empty() && call_.layout.segments == 1 &&
+  if (s.joined || call_.layout.uneven) [[unlikely]] {
+    if (!fits_program()) return;
+    // Chunks of one step lie side by side in scratch, too.
+    if (s.joined) scratch_slot_ = call_.layout.largest_segment_bytes();
+  }
+  round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
            call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : kInlineBytes);
   if (round_) return start_round();
   active_count_ = 0;
@@ -134,9 +139,9 @@ Machine::Turn Machine::run(uint32_t w, uint32_t action) noexcept {
   return call_.schedule->actions[action].kind == Kind::send ? run_send(w, action) : run_fold(w, action);
 }
 
-size_t Machine::offset_of(Place p, const Action& a, uint32_t w) const noexcept {
+size_t Machine::offset_of(Place p, uint32_t w) const noexcept {
   if (p.in() == Buffer::scratch) return (size_t(w) * call_.schedule->scratch + p.slot) * scratch_slot_;
-  return call_.layout.offset(p.in(), p.slot, a.count, window_[w].segment);
+  return call_.layout.offset(p, window_[w].segment);
 }
 
 void Machine::fail(Code code, std::string text) noexcept {

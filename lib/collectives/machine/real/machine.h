@@ -45,10 +45,13 @@ struct Call {
   Bound input, output;
   FoldKernel fold = nullptr;  // null where nothing is folded
   uint32_t ranks = 0;         // avg: the divisor; else 0
+  Operator op;                // what `fold` is told of an operator of the user's or of a scaling
   Store store = Store::plain;
-  bool same_outputs = true;  // every rank's output begins with the same element: peers may store into it
-  bool buffered = false;     // min_credits 1: every message is copied into its stream
-  bool network = false;      // some of the peers do not map memory
+  // Even layouts: on every rank that has an output, each slot lies equally far behind its beginning: peers
+  // may store into it. Uneven ones never do.
+  bool same_outputs = true;
+  bool buffered = false;  // min_credits 1: every message is copied into its stream
+  bool network = false;   // some of the peers do not map memory
 };
 
 // Finds, or imports, a region of a peer by its key. Null: the key is not good.
@@ -61,7 +64,8 @@ constexpr size_t kGatherBytes = round_up(
     (kInlineBytes + transport::kLinePayload - 1) / transport::kLinePayload * transport::kLinePayload, 64);
 // The same where the receiver maps the memory it lies in: from here on reading it there is faster.
 constexpr size_t kInlineMappedBytes = 256;
-// The same where lines travel over a network: a line that announces a part carries credit, lines of payload do not.
+// The same where lines travel over a network: a line that announces a part carries credit, lines of payload
+// do not.
 constexpr size_t kInlineNetworkBytes = 2 * transport::kLinePayload;
 // Chunks are cut into segments of at most this, so that a stream buffers a whole one.
 constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartBytes;
@@ -150,6 +154,11 @@ class Machine {
   Turn run_send(uint32_t w, uint32_t action) noexcept;
   void look_for_credit(Link& link, uint32_t stream) noexcept;
   Turn send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
+  Turn send_uneven(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
+  Turn send_joined(uint32_t w, const Action& a, size_t bytes) noexcept;
+  void gather_pieces(uint32_t w, const Action& a, std::byte* to) const noexcept;
+  void scatter_pieces(uint32_t w, const Action& a, const std::byte* message) noexcept;
+  bool fits_program() noexcept;
   Turn send_mapped(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
   Turn send_pull(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
   Turn send_parts(uint32_t w, const Action& a, Run& r, const std::byte* data, size_t bytes) noexcept;
@@ -158,6 +167,8 @@ class Machine {
   bool land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
             size_t bytes) noexcept;
   bool land_lines(transport::Inbox& in, Arrival& arrival, size_t bytes) noexcept;
+  bool land_uneven(uint32_t w, const Action& a, const Source& s, Arrival& arrival, size_t bytes,
+                   bool* landed) noexcept;
   bool land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
                        uint64_t cursor, size_t bytes) noexcept;
   bool pull(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival, uint64_t offset,
@@ -170,13 +181,29 @@ class Machine {
   void post_fused(uint32_t w, const Action& a, const Run& r, bool last) noexcept;
   void end_fold(uint32_t w, const Action& a, const Run& r) noexcept;
   void release(uint32_t w, const Source& s, const Arrival& arrival) noexcept;
-  void announce(uint32_t w, int32_t peer, uint16_t lane, uint32_t kind, uint64_t offset) noexcept;
-  void fill_descriptor(int32_t peer, uint32_t stream, uint32_t kind, uint64_t offset) noexcept;
+  void announce(uint32_t w, const Action& send, uint32_t kind, uint64_t offset) noexcept;
+  void fill_descriptor(const Action& send, uint32_t stream, uint32_t kind, uint64_t offset) noexcept;
 
   const Bound& bound(Buffer buffer) const noexcept {
     return buffer == Buffer::input ? call_.input : buffer == Buffer::output ? call_.output : scratch_;
   }
-  size_t offset_of(Place p, const Action& a, uint32_t w) const noexcept;
+  size_t offset_of(Place p, uint32_t w) const noexcept;
+  size_t bytes_of(const Action& a, uint32_t w) const noexcept {
+    if (a.pieces > 0) [[unlikely]]
+      return joined_bytes(a);
+    return call_.layout.bytes(a.sized_by, a.chunk, a.count, window_[w].segment);
+  }
+  size_t joined_bytes(const Action& a) const noexcept;
+  // Uneven layouts: does the message not exist, being beyond the end of its chunk? Both ends know.
+  bool is_beyond(uint32_t w, size_t bytes) const noexcept {
+    return call_.layout.uneven && bytes == 0 && window_[w].segment > 0;
+  }
+  // All of its segments together.
+  uint64_t length_of(const Action& a) const noexcept {
+    return call_.layout.length(a.sized_by, a.chunk, a.count) * call_.layout.element_bytes;
+  }
+  bool check_length(const Action& a, int32_t peer, uint64_t told) noexcept;
+  bool check_lengths() noexcept;
   uint32_t stream_of(uint16_t lane, uint32_t w) const noexcept { return lane * windows_ + w; }
   Ordinals& ordinals(int32_t peer, uint32_t stream) noexcept {
     return ordinals_[size_t(peer) * transport::kStreams + stream];

@@ -25,7 +25,7 @@ bool Machine::pull(Link& link, uint32_t stream, const Action& a, uint32_t w, Arr
   const size_t index = size_t(&arrival - arrivals_.data());
   std::byte* to;
   if (a.kind == Kind::recv && a.dst.in() != Buffer::none) {
-    to = bound(a.dst.in()).data + offset_of(a.dst, a, w);
+    to = bound(a.dst.in()).data + offset_of(a.dst, w);
   } else {
     if (bounce_.size() < arrivals_.size() * kSegmentBytes) bounce_.resize(arrivals_.size() * kSegmentBytes);
     to = &bounce_[index * kSegmentBytes];

@@ -30,10 +30,10 @@ bool Machine::step_round() noexcept {
   for (; round_at_ < s.round.size(); round_at_++) {
     const uint32_t i = s.round[round_at_];
     const Action& a = s.actions[i];
-    const size_t bytes = call_.layout.bytes(a.chunk, a.count, 0);
+    const size_t bytes = call_.layout.bytes(a.sized_by, a.chunk, a.count, 0);
     if (a.kind == Kind::send) {
       const Place from = s.sources[a.first_source].place;
-      if (send_lines(0, a, bound(from.in()).data + offset_of(from, a, 0), bytes) == Turn::blocked) break;
+      if (send_lines(0, a, bound(from.in()).data + offset_of(from, 0), bytes) == Turn::blocked) break;
     } else if (!fold_lines(a, runs_[i], bytes)) {
       break;
     }
@@ -51,7 +51,7 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
     const Source& source = s.sources[a.first_source + r.landed];
     Arrival& arrival = arrivals[r.landed];
     if (source.peer == kLocal) {
-      arrival = {bound(source.place.in()).data + offset_of(source.place, a, 0), bytes, Form::whole};
+      arrival = {bound(source.place.in()).data + offset_of(source.place, 0), bytes, Form::whole};
     } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), arrival, bytes) &&
                !land_mapped(a, source.peer, arrival, bytes)) {
       return false;

@@ -4,6 +4,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "collectives/cells.h"
+#include "collectives/machine/real/grant.h"
 #include "collectives/reduce/reduce.h"
 
 namespace plait::collectives::real {
@@ -42,11 +44,12 @@ class Lowering {
   Result<Schedule> run() {
     PLAIT_TRY(check());
     number_messages();
+    find_sizes();
     gather_operands();
     PLAIT_TRY(make_actions());
     connect();
     fuse_sends();
-    grant();
+    if (program_of_) grant(s_, program_of_);
     compact_scratch();
     finish();
     return std::move(s_);
@@ -60,13 +63,21 @@ class Lowering {
             "step " + std::to_string(step) + " (" + describe(p().steps[step]) + ") " + why};
   }
 
+  // Is the step part of the message of the one before it?
+  bool begins_inside(uint32_t i) const { return i > 0 && (p().steps[i - 1].flags & kMore) != 0; }
+
   Status check() {
+    s_.lanes = std::max(1u, p().lanes);
     for (uint32_t i = 0; i < p().steps.size(); i++) {
       const Step& s = p().steps[i];
       if (s.op == Op::encode || s.op == Op::decode || s.op == Op::decode_reduce)
         return refuse(i, "uses a codec");
-      if (s.flags & kMore) return refuse(i, "is part of a message of several pieces");
-      s_.lanes = std::max(s_.lanes, s.lane + 1u);
+      in_pieces_.push_back((s.flags & kMore) != 0 || begins_inside(i));
+      if (in_pieces_[i] && (s.flags & kChain) && s.op != Op::recv)
+        return refuse(i, "is part of a message of several pieces and continued by another fold");
+      s_.joined = s_.joined || s.count > 1 || in_pieces_[i];
+      if (p().lanes == 0) s_.lanes = std::max(s_.lanes, s.lane + 1u);
+      if (s.lane >= s_.lanes) return refuse(i, "uses a lane that the program does not say it has");
     }
     return {};
   }
@@ -76,8 +87,42 @@ class Lowering {
     ordinal_.resize(p().steps.size());
     for (uint32_t i = 0; i < p().steps.size(); i++) {
       const Step& s = p().steps[i];
+      if (begins_inside(i)) {
+        ordinal_[i] = ordinal_[i - 1];
+        continue;
+      }
       if (sends(s.op)) ordinal_[i] = sent[{s.peer, s.lane}]++;
       if (receives(s.op)) ordinal_[i] = received[{s.peer, s.lane}]++;
+    }
+  }
+
+  // Which slot of the input or output is as long as what each step moves. Values in scratch are followed to
+  // where they came from or go to: in an alltoall of uneven parts nothing else tells.
+  void find_sizes() {
+    const auto& steps = p().steps;
+    std::unordered_map<uint32_t, Place> scratch;
+    auto known = [&](Place q) -> Place {
+      if (q.in() == Buffer::input || q.in() == Buffer::output) return q;
+      const auto it = q.in() == Buffer::scratch ? scratch.find(q.slot) : scratch.end();
+      return it == scratch.end() ? kNowhere : it->second;
+    };
+    sized_by_.assign(steps.size(), kNowhere);
+    for (uint32_t i = 0; i < steps.size(); i++) {
+      const Step& s = steps[i];
+      Place by = known(s.src);
+      if (by == kNowhere) by = known(s.src2);
+      if (by == kNowhere && s.dst.in() == Buffer::output) by = s.dst;
+      sized_by_[i] = by;
+      if (s.dst.in() == Buffer::scratch) scratch[s.dst.slot] = by;
+    }
+    scratch.clear();
+    for (uint32_t i = uint32_t(steps.size()); i-- > 0;) {
+      const Step& s = steps[i];
+      if (sized_by_[i] == kNowhere) sized_by_[i] = known(s.dst);
+      if (s.dst.in() == Buffer::scratch) scratch.erase(s.dst.slot);
+      for (Place q : {s.src, s.src2}) {
+        if (q.in() == Buffer::scratch && sized_by_[i] != kNowhere) scratch[q.slot] = sized_by_[i];
+      }
     }
   }
 
@@ -101,6 +146,10 @@ class Lowering {
         operands_[i] = operand(writers, s.src, i);
         auto right = operand(writers, s.src2, i);
         operands_[i].insert(operands_[i].end(), right.begin(), right.end());
+      } else if (s.flags & kEnter) {
+        operands_[i] = {Source{kLocal, 0, 0, s.src, true}};
+      } else if (s.op == Op::copy && is_entry(writers.of(s.src))) {
+        operands_[i] = operand(writers, s.src, i);
       } else {
         operands_[i] = {Source{kLocal, 0, 0, s.src}};
       }
@@ -125,10 +174,12 @@ class Lowering {
 
   std::vector<Source> operand(const Writers& writers, Place place, uint32_t reader) {
     const uint32_t w = writers.of(place);
-    if (w != kNone && p().steps[w].dst == place && p().steps[w].count == p().steps[reader].count) {
+    if (w != kNone && !in_pieces_[w] && p().steps[w].dst == place &&
+        p().steps[w].count == p().steps[reader].count) {
       const Step& s = p().steps[w];
       const bool chained = (s.flags & kChain) != 0;
-      const bool used_once = s.op == Op::recv && s.dst.in() == Buffer::scratch && readers_[w] == s.count;
+      const bool moves = s.op == Op::recv || is_entry(w);
+      const bool used_once = moves && s.dst.in() == Buffer::scratch && readers_[w] == s.count;
       if (chained || used_once) {
         merged_[w] = reader;
         return operands_[w];
@@ -137,37 +188,89 @@ class Lowering {
     return {Source{kLocal, 0, 0, place}};
   }
 
+  bool is_entry(uint32_t step) const { return step != kNone && (p().steps[step].flags & kEnter) != 0; }
+
+  static uint32_t entering(const std::vector<Source>& operands) {
+    for (uint32_t k = 0; k < operands.size(); k++) {
+      if (operands[k].enters) return k;
+    }
+    return kNoOperand;
+  }
+
   Status make_actions() {
     action_of_.assign(p().steps.size(), kNone);
-    for (uint32_t i = 0; i < p().steps.size(); i++) {
-      if (merged_[i] != kNone) continue;
-      const Step& s = p().steps[i];
-      if (operands_[i].size() > kMaxOperands) return refuse(i, "folds more operands than one pass takes");
-      if (two_from_one_peer(operands_[i])) return refuse(i, "folds two messages of one peer at once");
-      action_of_[i] = uint32_t(s_.actions.size());
-      Action a;
-      a.kind = s.op == Op::send   ? Kind::send
-               : s.op == Op::recv ? Kind::recv
-               : s.op == Op::copy ? Kind::copy
-                                  : Kind::fold;
-      a.last = (s.flags & kLast) != 0;
-      a.lane = s.lane;
-      if (sends(s.op)) {
-        a.peer = s.peer;
-        a.ordinal = ordinal_[i];
+    for (uint32_t i = 0; i < p().steps.size();) {
+      const uint32_t end = message_end(p(), i);
+      if (end > i + 1) {
+        PLAIT_TRY(make_joined(i, end));
+      } else if (merged_[i] == kNone) {
+        Action a;
+        PLAIT_TRY(make_action(i, &a));
+        action_of_[i] = uint32_t(s_.actions.size());
+        s_.actions.push_back(a);
       }
-      a.dst = s.dst;
-      a.chunk = s.chunk;
-      a.count = s.count;
-      a.step = i;
-      a.first_source = uint32_t(s_.sources.size());
-      a.sources = uint32_t(operands_[i].size());
-      s_.sources.insert(s_.sources.end(), operands_[i].begin(), operands_[i].end());
-      s_.actions.push_back(a);
+      i = end;
     }
     for (uint32_t i = uint32_t(p().steps.size()); i-- > 0;) {
       if (merged_[i] != kNone) action_of_[i] = action_of_[merged_[i]];
     }
+    return {};
+  }
+
+  Status make_action(uint32_t i, Action* a) {
+    const Step& s = p().steps[i];
+    if (operands_[i].size() > kMaxOperands) return refuse(i, "folds more operands than one pass takes");
+    if (two_from_one_peer(operands_[i])) return refuse(i, "folds two messages of one peer at once");
+    a->kind = s.op == Op::send   ? Kind::send
+              : s.op == Op::recv ? Kind::recv
+              : s.op == Op::copy ? Kind::copy
+                                 : Kind::fold;
+    a->own = entering(operands_[i]);
+    if (a->own != kNoOperand) a->kind = Kind::fold;
+    a->last = (s.flags & kLast) != 0;
+    a->lane = s.lane;
+    if (sends(s.op)) {
+      a->peer = s.peer;
+      a->ordinal = ordinal_[i];
+    }
+    a->dst = s.dst;
+    a->chunk = s.chunk;
+    a->count = s.count;
+    a->sized_by = sized_by_[i];
+    a->step = i;
+    a->first_source = uint32_t(s_.sources.size());
+    a->sources = uint32_t(operands_[i].size());
+    s_.sources.insert(s_.sources.end(), operands_[i].begin(), operands_[i].end());
+    return {};
+  }
+
+  // One action for the message of steps [first, end), which has them as its pieces.
+  Status make_joined(uint32_t first, uint32_t end) {
+    const Step& s = p().steps[first];
+    Action message;
+    message.kind = sends(s.op) ? Kind::send : Kind::recv;
+    message.lane = s.lane;
+    message.peer = sends(s.op) ? s.peer : kLocal;
+    message.ordinal = ordinal_[first];
+    message.step = first;
+    message.first_source = uint32_t(s_.sources.size());
+    if (receives(s.op)) {
+      message.sources = 1;
+      s_.sources.push_back({s.peer, ordinal_[first], s.lane, kNowhere});
+    }
+    message.first_piece = uint32_t(s_.pieces.size());
+    message.pieces = end - first;
+    for (uint32_t i = first; i < end; i++) {
+      Action piece;
+      PLAIT_TRY(make_action(i, &piece));
+      for (const Source& source : operands_[i]) {
+        if (source.peer != kLocal && source.peer != s.peer)
+          return refuse(i, "is part of a message of several pieces and folds messages of others, too");
+      }
+      s_.pieces.push_back(piece);
+      action_of_[i] = uint32_t(s_.actions.size());
+    }
+    s_.actions.push_back(message);
     return {};
   }
 
@@ -208,13 +311,14 @@ class Lowering {
   void fuse_sends() {
     for (Action& a : s_.actions) {
       a.first_fused = uint32_t(s_.fused.size());
-      if (a.kind != Kind::fold && a.kind != Kind::recv) continue;
+      if ((a.kind != Kind::fold && a.kind != Kind::recv) || a.pieces > 0) continue;
       bool only_sends = a.nexts > 0 && a.dst.in() != Buffer::none;
       for (uint32_t k = 0; k < a.nexts; k++) {
         const uint32_t to = s_.next[a.first_next + k];
         const Action& b = s_.actions[to];
-        const bool same = b.kind == Kind::send && s_.sources[b.first_source].place == a.dst &&
-                          b.chunk == a.chunk && b.count == a.count;
+        const bool same = b.kind == Kind::send && b.pieces == 0 &&
+                          s_.sources[b.first_source].place == a.dst && b.chunk == a.chunk &&
+                          b.count == a.count;
         if (same) s_.fused.push_back(to);
         only_sends = only_sends && same;
       }
@@ -233,53 +337,6 @@ class Lowering {
     return false;
   }
 
-  // A send whose receiver waits for nothing but messages that this rank has consumed before it sends: its
-  // result may be stored straight into the receiver's output, with no grant (the write-after-read edge is
-  // kept by our own order).
-  void grant() {
-    std::map<int32_t, Program> programs;
-    for (Action& a : s_.actions) {
-      if (a.kind != Kind::send || !program_of_) continue;
-      auto it = programs.find(a.peer);
-      if (it == programs.end()) it = programs.emplace(a.peer, program_of_(a.peer)).first;
-      a.granted = receiver_is_free(it->second, a);
-    }
-  }
-
-  bool receiver_is_free(const Program& q, const Action& a) {
-    uint32_t received = 0;
-    for (uint32_t i = 0; i < q.steps.size(); i++) {
-      const Step& s = q.steps[i];
-      if (!receives(s.op) || s.peer != p().rank || s.lane != a.lane || received++ != a.ordinal) continue;
-      if (s.op != Op::recv || s.dst.in() != Buffer::output) return false;
-      for (uint32_t d = q.dep_begin[i]; d < q.dep_begin[i + 1]; d++) {
-        if (!consumed_before(q, q.deps[d], a)) return false;
-      }
-      return true;
-    }
-    return false;
-  }
-
-  // Step `dep` of q is a send to us whose message is an operand of an action that `a` waits for.
-  bool consumed_before(const Program& q, uint32_t dep, const Action& a) const {
-    const Step& s = q.steps[dep];
-    if (!sends(s.op) || s.peer != p().rank) return false;
-    uint32_t ordinal = 0;
-    for (uint32_t i = 0; i < dep; i++) {
-      ordinal += sends(q.steps[i].op) && q.steps[i].peer == p().rank && q.steps[i].lane == s.lane;
-    }
-    const uint32_t me = uint32_t(&a - s_.actions.data());
-    for (const Action& b : s_.actions) {
-      const auto first = s_.next.begin() + b.first_next;
-      if (std::find(first, first + b.nexts, me) == first + b.nexts) continue;
-      for (uint32_t k = 0; k < b.sources; k++) {
-        const Source& source = s_.sources[b.first_source + k];
-        if (source.peer == q.rank && source.ordinal == ordinal && source.lane == s.lane) return true;
-      }
-    }
-    return false;
-  }
-
   // Renumbers the scratch slots that are left; those of merged values are gone.
   void compact_scratch() {
     std::map<uint32_t, uint32_t> slots;
@@ -289,9 +346,11 @@ class Lowering {
       for (uint32_t k = 0; k < count; k++) slots.emplace(first + k, 0);
     };
     auto each = [&](auto&& f) {
-      for (Action& a : s_.actions) {
-        f(a.dst, a.count);
-        for (uint32_t k = 0; k < a.sources; k++) f(s_.sources[a.first_source + k].place, a.count);
+      for (auto* actions : {&s_.actions, &s_.pieces}) {
+        for (Action& a : *actions) {
+          f(a.dst, a.count);
+          for (uint32_t k = 0; k < a.sources; k++) f(s_.sources[a.first_source + k].place, a.count);
+        }
       }
     };
     each(use);
@@ -326,7 +385,7 @@ class Lowering {
     std::map<int32_t, uint32_t> received;
     if (s_.lanes != 1) return false;
     for (const Action& a : s_.actions) {
-      if (a.count > 1 || a.fused > 0 || (a.kind == Kind::send && a.waits > 0)) return false;
+      if (a.count > 1 || a.pieces > 0 || a.fused > 0 || (a.kind == Kind::send && a.waits > 0)) return false;
       for (uint32_t k = 0; k < a.sources; k++) {
         const Source& source = s_.sources[a.first_source + k];
         if (source.peer != kLocal && source.ordinal != received[source.peer]++) return false;
@@ -337,6 +396,8 @@ class Lowering {
 
   Schedule s_;
   const ProgramOf& program_of_;
+  std::vector<bool> in_pieces_;  // of each step: is it one of several of its message?
+  std::vector<Place> sized_by_;
   std::vector<uint32_t> ordinal_, merged_, action_of_, readers_;
   std::vector<std::vector<Source>> operands_;
 };

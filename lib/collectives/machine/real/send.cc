@@ -28,15 +28,24 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   }
   if (r.phase == Phase::drained) return link.mailbox->out(stream).sources_free() ? Turn::done : Turn::blocked;
   if (ordinals(a.peer, stream).sent != a.ordinal) return Turn::blocked;
+  const size_t bytes = bytes_of(a, w);
+  if (a.pieces > 0) [[unlikely]]
+    return send_joined(w, a, bytes);
   const Place from = call_.schedule->sources[a.first_source].place;
-  const size_t bytes = call_.layout.bytes(a.chunk, a.count, window_[w].segment);
-  const size_t offset = offset_of(from, a, w);
+  if (is_beyond(w, bytes)) {
+    ordinals(a.peer, stream).sent++;
+    return Turn::done;
+  }
+  const size_t offset = offset_of(from, w);
   const Bound& buffer = bound(from.in());
   const bool mapped = buffer.shared && link.shared != nullptr && !call_.buffered;
   const size_t most_inline = mapped                   ? kInlineMappedBytes
                              : link.mailbox->mapped() ? kInlineBytes
                                                       : kInlineNetworkBytes;
-  if (bytes <= most_inline) return send_lines(w, a, buffer.data + offset, bytes);
+  if (bytes <= most_inline) {
+    return call_.layout.uneven ? send_uneven(w, a, buffer.data + offset, bytes)
+                               : send_lines(w, a, buffer.data + offset, bytes);
+  }
   if (mapped) return send_mapped(w, a, r, buffer, offset);
   if (!buffer.key.empty() && link.may_pull && !call_.buffered) return send_pull(w, a, r, buffer, offset);
   return send_parts(w, a, r, buffer.data + offset, bytes);
@@ -79,21 +88,26 @@ Machine::Turn Machine::send_lines(uint32_t w, const Action& a, const std::byte* 
 }
 
 // Every descriptor carries the credit for the other direction.
-void Machine::fill_descriptor(int32_t peer, uint32_t stream, uint32_t kind, uint64_t offset) noexcept {
-  Mailbox& mailbox = *links_[size_t(peer)].mailbox;
+void Machine::fill_descriptor(const Action& send, uint32_t stream, uint32_t kind, uint64_t offset) noexcept {
+  Mailbox& mailbox = *links_[size_t(send.peer)].mailbox;
   Inbox& in = mailbox.in(stream);
-  const Descriptor d{kind, in.lines(), in.parts(),
-                     0,    offset,     call_.output.shared ? call_.output.offset : kNotShared};
+  const Descriptor d{.kind = kind,
+                     .lines = in.lines(),
+                     .parts = in.parts(),
+                     .reserved = 0,
+                     .offset = offset,
+                     .output_offset = call_.output.shared ? call_.output.offset : kNotShared,
+                     .length = call_.layout.uneven ? length_of(send) : 0};
   std::memcpy(mailbox.out(stream).next().payload, &d, sizeof d);
   in.credit_carried();
 }
 
-void Machine::announce(uint32_t w, int32_t peer, uint16_t lane, uint32_t kind, uint64_t offset) noexcept {
-  const uint32_t stream = stream_of(lane, w);
-  Mailbox& mailbox = *links_[size_t(peer)].mailbox;
-  fill_descriptor(peer, stream, kind, offset);
+void Machine::announce(uint32_t w, const Action& send, uint32_t kind, uint64_t offset) noexcept {
+  const uint32_t stream = stream_of(send.lane, w);
+  Mailbox& mailbox = *links_[size_t(send.peer)].mailbox;
+  fill_descriptor(send, stream, kind, offset);
   mailbox.out(stream).publish(call_.tag | kDescriptorBit);
-  ordinals(peer, stream).sent++;
+  ordinals(send.peer, stream).sent++;
   mailbox.notify();
 }
 
@@ -101,7 +115,7 @@ Machine::Turn Machine::send_mapped(uint32_t w, const Action& a, Run& r, const Bo
                                    size_t offset) noexcept {
   Outbox& out = links_[size_t(a.peer)].mailbox->out(stream_of(a.lane, w));
   if (!out.room(1)) return Turn::blocked;
-  announce(w, a.peer, a.lane, kMapped, from.offset + offset);
+  announce(w, a, kMapped, from.offset + offset);
   r.awaited = out.sent();
   r.phase = Phase::acknowledged;
   return Turn::moved;
@@ -114,7 +128,7 @@ Machine::Turn Machine::send_pull(uint32_t w, const Action& a, Run& r, const Boun
   Mailbox& mailbox = *links_[size_t(a.peer)].mailbox;
   Outbox& out = mailbox.out(stream);
   if (!out.room(2)) return Turn::blocked;
-  fill_descriptor(a.peer, stream, kPull, from.offset + offset);
+  fill_descriptor(a, stream, kPull, from.offset + offset);
   out.publish(call_.tag | kDescriptorBit);
   std::memcpy(out.next().payload, from.key.data(), std::min<size_t>(from.key.size(), kLinePayload));
   out.publish(call_.tag | kDescriptorBit);
@@ -136,7 +150,7 @@ Machine::Turn Machine::send_parts(uint32_t w, const Action& a, Run& r, const std
     const size_t piece = std::min<size_t>(kPartBytes, bytes - r.cursor);
     const std::byte* from = data + r.cursor;
     if (!out.takes_sources()) std::memcpy(out.part(0), from, piece);
-    fill_descriptor(a.peer, stream, kPart, 0);
+    fill_descriptor(a, stream, kPart, 0);
     out.publish_part(call_.tag | kDescriptorBit, uint32_t(piece), out.takes_sources() ? from : nullptr);
     r.cursor += piece;
   }

@@ -1,0 +1,75 @@
+#include "collectives/choice/rooms.h"
+
+namespace plait::collectives {
+
+namespace {
+
+constexpr double kNano = 1e-9, kMicro = 1e-6;
+
+// Fitted to an AMD EPYC with AVX-512 of which two cores were there, where other work ran, so to the least of
+// several runs, and to docs/performance.md:
+//
+//   plait-run -n N plait-perf allreduce -b 8 -e 64M -f 4 -c 0 -A ALGORITHM     N: 2, 4, 8; every ALGORITHM
+//   PLAIT_HOST_ID=h$RANK before plait-perf joins the ranks by TCP
+//
+// 8 bytes tell latency + send + recv; what 1 KiB takes more, the bytes of lines; 64 KiB to 4 MiB of `direct`,
+// those of mapped memory; more ranks than cores, task_switch. As the real machine delivers:
+// machine/real/machine.h has the sizes.
+constexpr Delivery kFewLines{.most = 256,
+                             .latency = 60 * kNano,
+                             .send = 22 * kNano,
+                             .recv = 22 * kNano,
+                             .send_byte = .05 * kNano,
+                             .recv_byte = .07 * kNano};
+constexpr Delivery kMapped{.latency = 70 * kNano,
+                           .send = 25 * kNano,
+                           .recv = 25 * kNano,
+                           .recv_byte = .004 * kNano,
+                           .acknowledged = true,
+                           .fused = true,
+                           .placed = true};
+// For programs that need credits: what stays where it is does not do.
+constexpr Delivery kManyLines{.most = 1024,
+                              .latency = 60 * kNano,
+                              .send = 22 * kNano,
+                              .recv = 22 * kNano,
+                              .send_byte = .05 * kNano,
+                              .recv_byte = .07 * kNano};
+constexpr Delivery kParts{.latency = 100 * kNano,
+                          .send = 200 * kNano,
+                          .recv = 250 * kNano,
+                          .send_byte = .04 * kNano,
+                          .recv_byte = .02 * kNano,
+                          .piece = 16 * 1024,
+                          .fused = true};
+
+// A system call at either end and the kernel's network between.
+constexpr Delivery kTcpLines{
+    .most = 112, .latency = 3.2 * kMicro, .send = 1.4 * kMicro, .recv = 1.4 * kMicro};
+constexpr Delivery kTcpParts{.latency = 3.2 * kMicro,
+                             .send = 1.6 * kMicro,
+                             .recv = 1.6 * kMicro,
+                             .send_byte = .08 * kNano,
+                             .recv_byte = .11 * kNano,
+                             .byte = .1 * kNano,
+                             .piece = 64 * 1024,
+                             .fused = true};
+
+}  // namespace
+
+Room room_of(const Seating& seating) {
+  Room room;
+  room.ranks = seating.ranks;
+  room.host_of = seating.host_of;
+  room.cores = seating.cores;
+  room.inside.deliveries = {kFewLines, kMapped, kManyLines, kParts};
+  room.between.deliveries = {kTcpLines, kTcpParts};
+  room.between.host_byte = .1 * kNano;
+  room.fold = .009 * kNano;
+  room.copy = .012 * kNano;
+  room.store = .008 * kNano;
+  room.task_switch = .75 * kMicro;
+  return room;
+}
+
+}  // namespace plait::collectives

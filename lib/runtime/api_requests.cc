@@ -1,0 +1,108 @@
+// plait.h: requests and plans once they are made.
+#include <sched.h>
+#include <time.h>
+
+#include "runtime/api.h"
+
+using namespace plait;
+using namespace plait::runtime;
+
+namespace {
+
+plait_status no_request(const char* function) {
+  return report({Code::invalid, std::string(function) + ": the request is NULL or was freed"});
+}
+
+plait_status outcome(plait_request* request) noexcept {
+  return request->result.ok() ? PLAIT_OK : report(*request->comm, request->result);
+}
+
+// Between rounds of plait_wait_any, which polls several communicators: yields, then naps.
+void pause_round(uint32_t round) noexcept {
+  if (round < 1000) {
+    sched_yield();
+  } else {
+    const timespec nap{0, 50'000};
+    nanosleep(&nap, nullptr);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+plait_status plait_start(plait_request* plan) {
+  if (!is_request(plan)) return no_request("plait_start");
+  if (forked()) return report(check_ready());
+  if (!plan->persistent)
+    return report(*plan->comm, {Code::invalid, "plait_start: the request is not a plan"});
+  if (!settled(plan))
+    return report(*plan->comm, {Code::state, "plait_start: the plan is started and not done"});
+  Status status = plan->comm->broken();
+  if (!status.ok()) return report(*plan->comm, status);
+  plan->comm->start(plan);
+  return PLAIT_OK;
+}
+
+plait_status plait_test(plait_request* request, int* done) {
+  if (!is_request(request)) return no_request("plait_test");
+  if (done == nullptr) return report(*request->comm, {Code::invalid, "plait_test: done is NULL"});
+  if (forked()) return report(check_ready());
+  if (!settled(request) && !request->comm->advance() && request->comm->polled_long())
+    request->comm->check(request);
+  *done = settled(request) ? 1 : 0;
+  return *done != 0 ? outcome(request) : PLAIT_OK;
+}
+
+plait_status plait_wait(plait_request* request) {
+  if (!is_request(request)) return no_request("plait_wait");
+  if (forked()) return report(check_ready());
+  if (request->state != plait_request::State::idle) request->comm->wait(request);
+  return outcome(request);
+}
+
+plait_status plait_wait_any(plait_request** requests, size_t count, size_t* index) {
+  if (requests == nullptr || index == nullptr)
+    return report({Code::invalid, "plait_wait_any: an argument is NULL"});
+  if (forked()) return report(check_ready());
+  for (uint32_t round = 0;; round++) {
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+      plait_request* r = requests[i];
+      if (r == nullptr) continue;
+      if (!is_request(r)) return no_request("plait_wait_any");
+      any = true;
+      if (!settled(r) && !r->comm->advance() && round % 64 == 63) r->comm->check(r);
+      if (settled(r)) {
+        *index = i;
+        return outcome(r);
+      }
+    }
+    if (!any) return report({Code::invalid, "plait_wait_any: every request is NULL"});
+    pause_round(round);
+  }
+}
+
+plait_status plait_request_algorithm(const plait_request* request, const char** name) {
+  if (!is_request(request)) return no_request("plait_request_algorithm");
+  if (name == nullptr)
+    return report(*request->comm, {Code::invalid, "plait_request_algorithm: name is NULL"});
+  if (request->is_message())
+    return report(*request->comm,
+                  {Code::invalid, "plait_request_algorithm: the request is of a send or receive"});
+  *name = collectives::algorithms()[request->algorithm].name.data();  // a literal
+  return PLAIT_OK;
+}
+
+plait_status plait_request_free(plait_request* request) {
+  if (request == nullptr) return PLAIT_OK;
+  if (!is_request(request)) return no_request("plait_request_free");
+  if (forked()) return report(check_ready());
+  if (!settled(request))
+    return report(*request->comm,
+                  {Code::state, "plait_request_free: the operation is not done; wait for it first"});
+  request->comm->release(request);
+  return PLAIT_OK;
+}
+
+}  // extern "C"

@@ -1,0 +1,233 @@
+#include "runtime/messages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.h"
+
+namespace plait::runtime {
+
+namespace {
+
+// From here on a receive in plain memory is exposed, for its message to be put there; shorter ones are
+// copied.
+constexpr size_t kExposeBytes = size_t(128) << 10;
+
+constexpr auto kDone = plait_request::State::done;
+
+// Where the peer may put a message: its region lives as long as the request.
+transport::LocalSlice place_of(Letter& letter, Way way, const Local& local) noexcept {
+  transport::LocalSlice slice{letter.data, letter.bytes, nullptr};
+  if (letter.kind != Letter::Kind::receive || letter.bytes <= transport::kEagerBytes) return slice;
+  if (way == Way::shm && local.arena->owns(letter.data, letter.bytes)) {
+    slice.region = local.fabric->arena_region();
+  } else if (letter.bytes >= kExposeBytes) {
+    auto region = local.fabric->domain(way)->expose({.base = letter.data, .bytes = letter.bytes},
+                                                    transport::Access::write);
+    if (region.ok()) letter.region = std::move(region).value();  // else it is copied
+    slice.region = letter.region.get();
+  }
+  return slice;
+}
+
+}  // namespace
+
+std::string describe(const Letter& letter) {
+  const bool send = letter.kind == Letter::Kind::send;
+  return std::string(send ? "plait_send" : "plait_recv") + " of " + std::to_string(letter.bytes) +
+         (send ? " bytes to rank " : " bytes from rank ") + std::to_string(letter.peer) + " with tag " +
+         std::to_string(letter.tag);
+}
+
+Messages::Messages(int32_t rank, int32_t size) : rank_(rank), channels_(size_t(size)) {}
+
+void Messages::List::push(plait_request* request) noexcept {
+  request->next = nullptr;
+  (first == nullptr ? first : last->next) = request;
+  last = request;
+}
+
+plait_request* Messages::List::pop() noexcept {
+  plait_request* request = first;
+  first = request->next;
+  request->next = nullptr;
+  return request;
+}
+
+void Messages::start(plait_request* request) {
+  const int32_t r = request->letter.peer;
+  if (channels_[size_t(r)] == nullptr) {
+    channels_[size_t(r)] = std::make_unique<Channel>();
+    used_.push_back(r);
+  }
+  Channel& channel = *channels_[size_t(r)];
+  request->state = plait_request::State::running;
+  request->number = ++started_;
+  request->letter.moved = 0;
+  (request->letter.kind == Letter::Kind::send ? channel.sends : channel.receives).push(request);
+  pending_++;
+}
+
+bool Messages::network(std::span<const std::unique_ptr<Peer>> peers) const noexcept {
+  return std::any_of(used_.begin(), used_.end(), [&](int32_t r) {
+    return r != rank_ && !channels_[size_t(r)]->idle() && peers[size_t(r)] != nullptr &&
+           !peers[size_t(r)]->mapped();
+  });
+}
+
+int32_t Messages::missing(std::span<const std::unique_ptr<Peer>> peers) const noexcept {
+  const auto it = std::find_if(used_.begin(), used_.end(), [&](int32_t r) {
+    return r != rank_ && peers[size_t(r)] == nullptr && !channels_[size_t(r)]->idle();
+  });
+  return it == used_.end() ? -1 : *it;
+}
+
+bool Messages::advance(std::span<const std::unique_ptr<Peer>> peers, const Local& local) noexcept {
+  bool moved = false;
+  for (int32_t r : used_) {
+    Channel& channel = *channels_[size_t(r)];
+    if (r == rank_) {
+      moved = advance_self(channel) || moved;
+    } else if (peers[size_t(r)] != nullptr && peers[size_t(r)]->ready() && !peers[size_t(r)]->gone) {
+      moved = advance_link(channel, *peers[size_t(r)], local) || moved;
+    }
+    if (!failure_.ok()) return true;
+  }
+  return moved;
+}
+
+// The k-th send of a tag meets the k-th receive of that tag, here as between ranks.
+bool Messages::advance_self(Channel& channel) noexcept {
+  bool moved = false;
+  List waiting;
+  while (channel.sends.first != nullptr && failure_.ok()) {
+    plait_request* send = channel.sends.pop();
+    List others;
+    plait_request* met = nullptr;
+    while (channel.receives.first != nullptr) {
+      plait_request* receive = channel.receives.pop();
+      const bool first = met == nullptr && receive->letter.tag == send->letter.tag;
+      first ? void(met = receive) : others.push(receive);
+    }
+    channel.receives = others;
+    if (met == nullptr) {
+      waiting.push(send);
+      continue;
+    }
+    Letter &from = send->letter, &to = met->letter;
+    Status status;
+    if (from.bytes > to.bytes) {
+      status = {Code::mismatch, describe(from) + " met a receive of " + std::to_string(to.bytes) + " bytes"};
+    } else if (from.bytes != 0) {
+      std::memmove(to.data, from.data, from.bytes);
+    }
+    from.moved = to.moved = from.bytes;
+    end(send, status, rank_);
+    end(met, status, rank_);
+    moved = true;
+  }
+  while (channel.sends.first != nullptr) waiting.push(channel.sends.pop());
+  channel.sends = waiting;
+  return moved;
+}
+
+bool Messages::advance_link(Channel& channel, Peer& peer, const Local& local) noexcept {
+  if (channel.idle() && !peer.has_messages()) return false;
+  transport::MessageLink& link = peer.messages();
+  bool moved = hand_on(channel.receives, channel, peer, local);
+  moved = hand_on(channel.sends, channel, peer, local) || moved;
+  moved = link.progress() || moved;
+  const int32_t r = peer.rank();
+  if (!link.status().ok()) blame(link.status(), r);
+  return collect(channel, link, r) || moved;
+}
+
+// As many as the link has room for.
+bool Messages::hand_on(List& list, Channel& channel, Peer& peer, const Local& local) noexcept {
+  bool moved = false;
+  for (; list.first != nullptr; moved = true) {
+    Letter& letter = list.first->letter;
+    transport::MessageLink& link = peer.messages();
+    const transport::LocalSlice slice = place_of(letter, peer.way(), local);
+    letter.handed = letter.kind == Letter::Kind::send ? link.send(uint32_t(letter.tag), slice)
+                                                      : link.receive(uint32_t(letter.tag), slice);
+    if (letter.handed == nullptr) {
+      letter.region.reset();
+      return moved;
+    }
+    channel.handed.push(list.pop());
+  }
+  return moved;
+}
+
+bool Messages::collect(Channel& channel, transport::MessageLink& link, int32_t rank) noexcept {
+  bool moved = false;
+  List open;
+  while (channel.handed.first != nullptr) {
+    plait_request* request = channel.handed.pop();
+    Letter& letter = request->letter;
+    if (!letter.handed->done()) {
+      open.push(request);
+      continue;
+    }
+    const Status status = letter.handed->status();
+    letter.moved = letter.handed->bytes()[0];
+    link.release(letter.handed);
+    letter.handed = nullptr;
+    if (status.ok()) letter.region.reset();
+    end(request, status, rank);
+    moved = true;
+  }
+  channel.handed = open;
+  return moved;
+}
+
+void Messages::end(plait_request* request, const Status& status, int32_t rank) noexcept {
+  if (!status.ok()) blame(status, rank);
+  request->result = status;
+  request->state = kDone;
+  pending_--;
+}
+
+void Messages::blame(const Status& status, int32_t rank) noexcept {
+  if (!failure_.ok()) return;
+  failure_ = status;
+  culprit_ = rank;
+}
+
+void Messages::fail(const Status& status) noexcept {
+  for (int32_t r : used_) {
+    Channel& channel = *channels_[size_t(r)];
+    for (List* list : {&channel.sends, &channel.receives, &channel.handed}) {
+      while (list->first != nullptr) {
+        plait_request* request = list->pop();
+        request->result = status;
+        request->state = kDone;
+      }
+    }
+  }
+  pending_ = 0;
+}
+
+const plait_request* Messages::oldest() const noexcept {
+  const plait_request* found = nullptr;
+  for (int32_t r : used_) {
+    const Channel& channel = *channels_[size_t(r)];
+    for (const List* list : {&channel.sends, &channel.receives, &channel.handed}) {
+      const plait_request* first = list->first;
+      if (first != nullptr && (found == nullptr || first->number < found->number)) found = first;
+    }
+  }
+  return found;
+}
+
+const plait_request* Messages::awaits(int32_t rank) const noexcept {
+  if (channels_[size_t(rank)] == nullptr) return nullptr;
+  const Channel& channel = *channels_[size_t(rank)];
+  if (channel.receives.first != nullptr) return channel.receives.first;
+  const plait_request* request = channel.handed.first;
+  while (request != nullptr && request->letter.kind != Letter::Kind::receive) request = request->next;
+  return request;
+}
+
+}  // namespace plait::runtime

@@ -1,0 +1,81 @@
+// The sends and receives of a communicator: those that wait for their turn at a peer's link, and those that
+// the links have. They match by peer and tag and take no part in the order of collectives.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/peer.h"
+#include "runtime/request.h"
+
+namespace plait::runtime {
+
+// "plait_recv of 400 bytes from rank 2 with tag 5"
+std::string describe(const Letter& letter);
+
+class Messages {
+ public:
+  Messages(int32_t rank, int32_t size);
+
+  // Puts a request behind those of the same peer and direction.
+  void start(plait_request* request);
+  // Is any request not done?
+  bool busy() const noexcept { return pending_ != 0; }
+  // Were there any messages at all?
+  bool used() const noexcept { return !used_.empty(); }
+  // Of the peers with requests that are not done, does any of them need the network?
+  bool network(std::span<const std::unique_ptr<Peer>> peers) const noexcept;
+  // The next rank with requests that is not connected and was not asked for; -1: none.
+  int32_t missing(std::span<const std::unique_ptr<Peer>> peers) const noexcept;
+  // Moves all on whose peers are connected. True when something moved.
+  bool advance(std::span<const std::unique_ptr<Peer>> peers, const Local& local) noexcept;
+  // What went wrong in advance(), and with which rank; ok: nothing.
+  const Status& failure() const noexcept { return failure_; }
+  int32_t culprit() const noexcept { return culprit_; }
+  // Ends every request.
+  void fail(const Status& status) noexcept;
+
+  // For errors: the request that was started first of those not done, or null.
+  const plait_request* oldest() const noexcept;
+  // The same of those that wait for messages of rank `rank`.
+  const plait_request* awaits(int32_t rank) const noexcept;
+  // Ranks that were ever sent to or received from.
+  std::span<const int32_t> ranks() const noexcept { return used_; }
+  // Since when rank `rank` has been seen leaving with receives from it open; the caller's own.
+  int64_t& leaving_since(int32_t rank) noexcept { return channels_[size_t(rank)]->leaving_since_ns; }
+
+ private:
+  // Requests linked by `next`.
+  struct List {
+    plait_request *first = nullptr, *last = nullptr;
+    void push(plait_request* request) noexcept;
+    plait_request* pop() noexcept;
+  };
+  struct Channel {
+    List sends, receives;  // for the link to take, in order
+    List handed;           // to it
+    int64_t leaving_since_ns = 0;
+    bool idle() const noexcept {
+      return sends.first == nullptr && receives.first == nullptr && handed.first == nullptr;
+    }
+  };
+
+  bool advance_self(Channel& channel) noexcept;
+  bool advance_link(Channel& channel, Peer& peer, const Local& local) noexcept;
+  bool hand_on(List& list, Channel& channel, Peer& peer, const Local& local) noexcept;
+  bool collect(Channel& channel, transport::MessageLink& link, int32_t rank) noexcept;
+  void end(plait_request* request, const Status& status, int32_t rank) noexcept;
+  void blame(const Status& status, int32_t rank) noexcept;
+
+  const int32_t rank_;
+  std::vector<std::unique_ptr<Channel>> channels_;  // by rank; null until it is used
+  std::vector<int32_t> used_;
+  size_t pending_ = 0;
+  uint64_t started_ = 0;
+  Status failure_;
+  int32_t culprit_ = -1;
+};
+
+}  // namespace plait::runtime

@@ -1,0 +1,414 @@
+// Sends and receives of the C API: ranks as threads, over shared memory, TCP or both
+// (PLAIT_TEST_RANKS_PER_HOST).
+#include <cstring>
+#include <memory>
+
+#include "support/ranks.h"
+
+namespace plait::test {
+namespace {
+
+// Words for what went wrong, or nothing.
+std::string ok(plait_status status, plait_comm* comm) {
+  return status == PLAIT_OK ? "" : std::string(plait_status_string(status)) + ": " + plait_last_error(comm);
+}
+
+std::string expect(plait_status got, plait_status want, const std::string& text,
+                   std::initializer_list<const char*> parts) {
+  if (got != want)
+    return std::string("status ") + plait_status_string(got) + " (" + text + "), not " +
+           plait_status_string(want);
+  for (const char* part : parts) {
+    if (!contains(text, part)) return "the text lacks \"" + std::string(part) + "\": " + text;
+  }
+  return {};
+}
+
+#define OK(call)                                       \
+  do {                                                 \
+    const std::string words = ok((call), c.comm);      \
+    if (!words.empty()) return #call " said " + words; \
+  } while (0)
+
+// Memory of either kind.
+class Memory {
+ public:
+  Memory(size_t bytes, bool shared) : bytes_(bytes) {
+    if (!shared || plait_mem_alloc(bytes == 0 ? 1 : bytes, &block_) != PLAIT_OK) own_.resize(bytes + 1);
+  }
+  ~Memory() { plait_mem_free(block_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  char* data() { return block_ != nullptr ? static_cast<char*>(block_) : own_.data(); }
+  void fill(int seed) {
+    for (size_t i = 0; i < bytes_; i++) data()[i] = char(i * 7 + i / 251 + size_t(seed));
+  }
+  bool holds(int seed) {
+    for (size_t i = 0; i < bytes_; i++) {
+      if (data()[i] != char(i * 7 + i / 251 + size_t(seed))) return false;
+    }
+    return true;
+  }
+
+ private:
+  const size_t bytes_;
+  void* block_ = nullptr;
+  std::vector<char> own_;
+};
+
+plait_status send(plait_comm* comm, Memory& from, size_t bytes, int peer, int tag,
+                  plait_request** request = nullptr) {
+  return plait_send(comm, from.data(), bytes, PLAIT_UINT8, peer, tag, nullptr, request);
+}
+plait_status receive(plait_comm* comm, Memory& to, size_t bytes, int peer, int tag,
+                     plait_request** request = nullptr) {
+  return plait_recv(comm, to.data(), bytes, PLAIT_UINT8, peer, tag, nullptr, request);
+}
+
+// Runs ranks as threads; whatever one says fails the test.
+void ranks(int size, const std::function<std::string(Comm&, int)>& main, int64_t timeout_ms = 60'000) {
+  const std::string job = fresh_job();
+  EXPECT_EQ(run_threads(0, size, size,
+                        [&](int rank, int n) -> std::string {
+                          Comm c(job, rank, n, timeout_ms);
+                          return c.status != PLAIT_OK ? c.error : main(c, rank);
+                        }),
+            "");
+}
+
+TEST(Messages, AllSizesGoThereAndBack) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    int seed = 1;
+    for (size_t bytes :
+         std::initializer_list<size_t>{0, 1, 32, 33, 4096, 8192, 8193, 65536, 131072, 300'001, 2'000'000}) {
+      for (int kind = 0; kind < 4; kind++, seed++) {
+        Memory mine(bytes, (kind & 1) != 0), theirs(bytes, (kind & 2) != 0);
+        mine.fill(seed);
+        if (rank == 0) {
+          OK(send(c.comm, mine, bytes, 1, 3));
+          OK(receive(c.comm, theirs, bytes, 1, 3));
+        } else {
+          OK(receive(c.comm, theirs, bytes, 0, 3));
+          OK(send(c.comm, mine, bytes, 0, 3));
+        }
+        if (!theirs.holds(seed)) return std::to_string(bytes) + " bytes came wrong";
+      }
+    }
+    return {};
+  });
+}
+
+TEST(Messages, SixtyFourMiB) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    constexpr size_t kBytes = size_t(64) << 20;
+    Memory m(kBytes, rank == 0);
+    m.fill(rank);
+    if (rank == 0) {
+      OK(send(c.comm, m, kBytes, 1, 0));
+    } else {
+      OK(receive(c.comm, m, kBytes, 0, 0));
+      if (!m.holds(0)) return "wrong bytes";
+    }
+    return {};
+  });
+}
+
+// Each rank sends to the next and receives from the one before, with blocking calls in a group.
+TEST(Messages, RingExchangeInAGroup) {
+  ranks(4, [](Comm& c, int rank) -> std::string {
+    for (size_t bytes : std::initializer_list<size_t>{8, 100'000, 400'000}) {
+      Memory out(bytes, true), in(bytes, false);
+      out.fill(rank);
+      OK(plait_group_begin());
+      OK(send(c.comm, out, bytes, (rank + 1) % 4, 1));
+      OK(receive(c.comm, in, bytes, (rank + 3) % 4, 1));
+      OK(plait_group_end());
+      if (!in.holds((rank + 3) % 4)) return "wrong bytes";
+    }
+    return {};
+  });
+}
+
+// Everybody with everybody, itself too, between collectives; the collective in the group is part of it.
+TEST(Messages, AllToAllAmongCollectives) {
+  constexpr int kRanks = 3;
+  ranks(kRanks, [](Comm& c, int rank) -> std::string {
+    constexpr size_t kBytes = 50'000;
+    for (int round = 0; round < 3; round++) {
+      std::vector<std::unique_ptr<Memory>> out, in;
+      float sum[4] = {1, 2, 3, float(rank)};
+      OK(plait_group_begin());
+      for (int r = 0; r < kRanks; r++) {
+        out.push_back(std::make_unique<Memory>(kBytes, round == 1));
+        in.push_back(std::make_unique<Memory>(kBytes, round == 2));
+        out.back()->fill(10 * rank + r);
+        OK(send(c.comm, *out.back(), kBytes, r, 5));
+      }
+      OK(plait_allreduce(c.comm, sum, sum, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr));
+      for (int r = 0; r < kRanks; r++) OK(receive(c.comm, *in[size_t(r)], kBytes, r, 5));
+      OK(plait_group_end());
+      for (int r = 0; r < kRanks; r++) {
+        if (!in[size_t(r)]->holds(10 * r + rank)) return "wrong bytes from rank " + std::to_string(r);
+      }
+      if (sum[0] != kRanks || sum[3] != 3) return "a wrong sum";
+      OK(plait_barrier(c.comm, nullptr, nullptr));
+    }
+    return {};
+  });
+}
+
+// More than a link holds, by requests, tags mixed; waited for from the last to the first.
+TEST(Messages, ManyInFlight) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    constexpr int kMany = 700;
+    std::vector<int> values(kMany), got(kMany, -1);
+    std::vector<plait_request*> requests(kMany);
+    for (int i = 0; i < kMany; i++) {
+      values[size_t(i)] = i * 3;
+      auto* at = &requests[size_t(i)];
+      if (rank == 0) {
+        OK(plait_send(c.comm, &values[size_t(i)], 1, PLAIT_INT32, 1, i % 5, nullptr, at));
+      } else {
+        OK(plait_recv(c.comm, &got[size_t(i)], 1, PLAIT_INT32, 0, i % 5, nullptr, at));
+      }
+    }
+    for (int i = kMany - 1; i >= 0; i--) OK(plait_wait(requests[size_t(i)]));
+    for (plait_request* r : requests) OK(plait_request_free(r));
+    if (rank == 1 && got != values) return "wrong values, or in the wrong order";
+    return {};
+  });
+}
+
+TEST(Messages, PlansAndShortMessages) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    Memory m(20'000, true);
+    plait_request* plan = nullptr;
+    const char* name = nullptr;
+    if (rank == 0) {
+      OK(plait_plan_send(c.comm, m.data(), 20'000, PLAIT_UINT8, 1, 2, nullptr, &plan));
+    } else {
+      OK(plait_plan_recv(c.comm, m.data(), 20'000, PLAIT_UINT8, 0, 2, nullptr, &plan));
+    }
+    size_t bytes = 0;
+    if (plait_request_bytes(plan, &bytes) != PLAIT_ERR_STATE) return "bytes of what never ran";
+    if (plait_request_algorithm(plan, &name) != PLAIT_ERR_INVALID) return "a message has an algorithm";
+    for (int round = 0; round < 5; round++) {
+      m.fill(rank == 0 ? round : 100);
+      OK(plait_start(plan));
+      OK(plait_wait(plan));
+      if (rank == 1 && !m.holds(round)) return "wrong bytes in round " + std::to_string(round);
+      OK(plait_barrier(c.comm, nullptr, nullptr));
+    }
+    OK(plait_request_free(plan));
+    // A receive that is longer than its message.
+    if (rank == 0) {
+      OK(send(c.comm, m, 77, 1, 9));
+      OK(send(c.comm, m, 10'001, 1, 9));
+      return {};
+    }
+    for (size_t sent : std::initializer_list<size_t>{77, 10'001}) {
+      plait_request* request = nullptr;
+      OK(receive(c.comm, m, 20'000, 0, 9, &request));
+      OK(plait_wait(request));
+      OK(plait_request_bytes(request, &bytes));
+      OK(plait_request_free(request));
+      if (bytes != sent) return std::to_string(bytes) + " bytes came, not " + std::to_string(sent);
+    }
+    return {};
+  });
+}
+
+TEST(Messages, ToOneselfToo) {
+  for (int size : {1, 2}) {
+    ranks(size, [](Comm& c, int rank) -> std::string {
+      Memory a(1000, true), b(1000, false), to_a(1000, false), to_b(1000, true);
+      a.fill(1);
+      b.fill(2);
+      OK(plait_group_begin());
+      OK(send(c.comm, a, 1000, rank, 1));
+      OK(receive(c.comm, to_b, 1000, rank, 2));
+      OK(send(c.comm, b, 1000, rank, 2));
+      OK(receive(c.comm, to_a, 1000, rank, 1));
+      OK(plait_group_end());
+      return to_a.holds(1) && to_b.holds(2) ? "" : "wrong bytes";
+    });
+  }
+}
+
+TEST(Messages, WrongArgumentsStartNothing) {
+  ranks(2, [](Comm& c, int) -> std::string {
+    int x = 0;
+    auto call = [&](void* at, size_t count, plait_dtype dtype, int peer, int tag) {
+      return plait_recv(c.comm, at, count, dtype, peer, tag, nullptr, nullptr);
+    };
+    if (call(&x, 1, PLAIT_INT32, 2, 0) != PLAIT_ERR_INVALID || !contains(c.last(), "peer 2"))
+      return "peer " + c.last();
+    if (call(&x, 1, PLAIT_INT32, -1, 0) != PLAIT_ERR_INVALID) return "peer " + c.last();
+    if (call(&x, 1, PLAIT_INT32, 0, -1) != PLAIT_ERR_INVALID || !contains(c.last(), "tag -1"))
+      return "tag " + c.last();
+    if (call(&x, 1, 77, 0, 0) != PLAIT_ERR_INVALID) return "dtype " + c.last();
+    if (call(nullptr, 1, PLAIT_INT32, 0, 0) != PLAIT_ERR_INVALID) return "buffer " + c.last();
+    if (call(&x, SIZE_MAX / 2, PLAIT_INT32, 0, 0) != PLAIT_ERR_INVALID) return "count " + c.last();
+    if (plait_recv(nullptr, &x, 1, PLAIT_INT32, 0, 0, nullptr, nullptr) != PLAIT_ERR_INVALID) return "comm";
+    plait_call_config config{};
+    config.struct_size = sizeof config;
+    config.algorithm = "ring";
+    if (plait_recv(c.comm, &x, 1, PLAIT_INT32, 0, 0, &config, nullptr) != PLAIT_ERR_INVALID)
+      return "algorithm";
+    if (plait_group_end() != PLAIT_ERR_STATE) return "an end without a begin";
+    OK(plait_barrier(c.comm, nullptr, nullptr));
+    return {};
+  });
+}
+
+// Both ranks learn it, whoever finds it out, and it names sizes and ranks.
+TEST(Failures, MessagesLongerThanTheirReceive) {
+  struct Case {
+    size_t sent, room;
+  };
+  for (const Case& k : {Case{100, 50}, Case{300'000, 200'000}}) {
+    ranks(
+        2,
+        [&](Comm& c, int rank) -> std::string {
+          Memory m(k.sent, true);
+          plait_status status = rank == 0 ? send(c.comm, m, k.sent, 1, 4) : receive(c.comm, m, k.room, 0, 4);
+          // A short message leaves before anybody knows: its sender learns of it later.
+          if (rank == 0 && status == PLAIT_OK) status = receive(c.comm, m, 1, 1, 5);
+          const std::string sent = std::to_string(k.sent) + " bytes",
+                            room = std::to_string(k.room) + " bytes";
+          return expect(status, PLAIT_ERR_MISMATCH, c.last(), {sent.c_str(), room.c_str(), "tag 4"});
+        },
+        20'000);
+  }
+}
+
+TEST(Failures, DeadlinesNameRankTagAndPhase) {
+  ranks(
+      2,
+      [](Comm& c, int rank) -> std::string {
+        Memory m(100'000, false);
+        if (rank == 1) {  // it is there, and does other things
+          const plait_status status = plait_barrier(c.comm, nullptr, nullptr);
+          return expect(status, PLAIT_ERR_TIMEOUT, c.last(), {"rank 0"});
+        }
+        plait_call_config config{};
+        config.struct_size = sizeof config;
+        config.timeout_ms = 300;
+        const plait_status status =
+            plait_recv(c.comm, m.data(), 100'000, PLAIT_UINT8, 1, 6, &config, nullptr);
+        return expect(status, PLAIT_ERR_TIMEOUT, c.last(),
+                      {"plait_recv of 100000 bytes from rank 1 with tag 6", "rank 1 ("});
+      },
+      20'000);
+}
+
+TEST(Failures, AbortEndsMessages) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    Memory m(100, false);
+    if (rank == 1) {
+      OK(receive(c.comm, m, 100, 0, 2));  // rank 0 waits for no more than what follows
+      OK(plait_comm_abort(c.comm));
+      const plait_status status = receive(c.comm, m, 100, 0, 1);
+      return expect(status, PLAIT_ERR_ABORTED, c.last(), {"rank 1"});
+    }
+    OK(send(c.comm, m, 100, 1, 2));
+    const plait_status status = receive(c.comm, m, 100, 1, 1);
+    return expect(status, PLAIT_ERR_ABORTED, c.last(), {"rank 1 aborted", "tag 1"});
+  });
+}
+
+// A rank that leaves does not send what others wait for.
+TEST(Failures, ARankThatDestroysItsCommunicatorIsNamed) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    Memory m(100, false);
+    OK(plait_barrier(c.comm, nullptr, nullptr));
+    if (rank == 0) {
+      OK(send(c.comm, m, 50, 1, 1));
+      return {};
+    }
+    OK(receive(c.comm, m, 100, 0, 1));
+    const plait_status status = receive(c.comm, m, 100, 0, 2);
+    return expect(status, PLAIT_ERR_PEER, c.last(), {"rank 0", "tag 2"});
+  });
+}
+
+// The errors of a group come at its end, and name what failed.
+TEST(Failures, GroupsSayWhatFailed) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    Memory a(1000, false), b(1000, false);
+    if (rank == 1) {
+      OK(plait_barrier(c.comm, nullptr, nullptr));
+      OK(plait_comm_abort(c.comm));
+      return {};
+    }
+    OK(plait_group_begin());
+    OK(receive(c.comm, a, 1000, 1, 1));
+    OK(receive(c.comm, b, 1000, 1, 2));
+    OK(plait_barrier(c.comm, nullptr, nullptr));
+    const plait_status status = plait_group_end();
+    return expect(status, PLAIT_ERR_ABORTED, c.last(), {"rank 1"});
+  });
+}
+
+// Processes, one of which is killed while the others wait for it and send to it.
+void kill_one(size_t bytes) {
+  const std::string job = fresh_job();
+  std::vector<Process> all;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  auto body = [=](int rank, int size) -> std::string {
+    Comm c(job, rank, size);
+    if (c.status != PLAIT_OK) return c.error;
+    Memory m(bytes, true);
+    OK(plait_barrier(c.comm, nullptr, nullptr));
+    if (rank == 1) {
+      OK(send(c.comm, m, 8, 0, 1));
+      if (write(ready[1], "x", 1) != 1) return "the pipe is gone";
+      for (;;) pause();
+    }
+    if (rank == 0) OK(receive(c.comm, m, 8, 1, 1));
+    if (write(ready[1], "x", 1) != 1) return "the pipe is gone";
+    const plait_status status = rank == 0 ? receive(c.comm, m, bytes, 1, 2) : send(c.comm, m, bytes, 1, 3);
+    return expect(status, PLAIT_ERR_PEER, c.last(),
+                  {"rank 1", rank == 0 ? "from rank 1 with tag 2" : "to rank 1 with tag 3"});
+  };
+  for (int r = 0; r < 3; r++) all.push_back(fork_ranks(r, 1, 3, body));
+  char x;
+  for (int r = 0; r < 3; r++) ASSERT_EQ(read(ready[0], &x, 1), 1);
+  usleep(200'000);
+  kill(all[1].pid, SIGKILL);
+  std::string words;
+  for (int r = 0; r < 3; r++) {
+    const std::string w = join(all[size_t(r)], r == 1);
+    if (r != 1) words += w;
+  }
+  close(ready[0]);
+  close(ready[1]);
+  EXPECT_EQ(words, "");
+}
+
+TEST(Killed, WhoWaitsForTheDeadRankLearnsOfIt) { kill_one(1'000'000); }
+
+// As processes: nothing is reached by its own address.
+TEST(Processes, PlainAndSharedMemory) {
+  const std::string job = fresh_job();
+  run_ranks({1, 1}, [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size);
+    if (c.status != PLAIT_OK) return c.error;
+    for (size_t bytes : std::initializer_list<size_t>{100, 10'000, 700'000}) {
+      for (int kind = 0; kind < 4; kind++) {
+        Memory out(bytes, (kind & 1) != 0), in(bytes, (kind & 2) != 0);
+        out.fill(kind + rank);
+        OK(plait_group_begin());
+        OK(send(c.comm, out, bytes, 1 - rank, 1));
+        OK(receive(c.comm, in, bytes, 1 - rank, 1));
+        OK(plait_group_end());
+        if (!in.holds(kind + 1 - rank)) return std::to_string(bytes) + " bytes came wrong";
+      }
+    }
+    return {};
+  });
+}
+
+}  // namespace
+}  // namespace plait::test

@@ -1,0 +1,191 @@
+// The choice among programs: what the model says, what measured times say, and that it costs little.
+#include "collectives/choice/choice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "collectives/choice/outline.h"
+#include "collectives/choice/rooms.h"
+
+namespace plait::collectives {
+namespace {
+
+Seating one_host(int32_t ranks, int32_t cores = 0) { return {.ranks = ranks, .cores = cores}; }
+Seating spread(int32_t hosts, int32_t each) {
+  Seating s{.ranks = hosts * each};
+  for (int32_t r = 0; r < s.ranks; r++) s.host_of.push_back(r / each);
+  return s;
+}
+Question allreduce(uint64_t bytes, bool in_place = true) {
+  return {.collective = Collective::allreduce, .bytes = bytes, .in_place = in_place};
+}
+std::string_view name_of_choice(Chooser& chooser, const Question& question) {
+  const Algorithm* chosen = chooser.choose(question);
+  return chosen == nullptr ? "none" : chosen->name;
+}
+
+TEST(Choice, RoomsAreSound) {
+  for (int32_t n : {1, 2, 8}) {
+    EXPECT_TRUE(check_room(room_of(one_host(n, n > 2 ? 2 : 0))).ok());
+    EXPECT_TRUE(check_room(room_of(spread(n, 3))).ok());
+  }
+}
+
+TEST(Choice, SizeClasses) {
+  EXPECT_EQ(size_class(0), 0);
+  EXPECT_EQ(size_class(1), 1);
+  EXPECT_EQ(size_class(2), 2);
+  EXPECT_EQ(size_class(1023), size_class(1024));
+  EXPECT_NE(size_class(1024), size_class(1025));
+  EXPECT_EQ(size_class(UINT64_MAX), 65);
+}
+
+// What was measured (docs/performance.md), on two cores: among few ranks of a host one exchange up to 1 KiB,
+// two above.
+TEST(Choice, FewRanksOfOneHost) {
+  for (int32_t n = 2; n <= 8; n++) {
+    Chooser chooser(room_of(one_host(n, n > 2 ? 2 : 0)));
+    for (uint64_t bytes : {8u, 64u, 512u, 1024u})
+      EXPECT_EQ(name_of_choice(chooser, allreduce(bytes)), "all_to_all") << n << " ranks, " << bytes;
+    for (uint64_t bytes : {1025u, 4096u, 65536u, 1u << 20, 16u << 20, 1u << 30})
+      EXPECT_EQ(name_of_choice(chooser, allreduce(bytes)), "direct") << n << " ranks, " << bytes;
+  }
+}
+
+TEST(Choice, TwoHosts) {
+  Chooser chooser(room_of(spread(2, 1)));
+  for (uint64_t bytes : {8u, 4096u, 32768u})
+    EXPECT_EQ(name_of_choice(chooser, allreduce(bytes)), "all_to_all") << bytes;
+}
+
+TEST(Choice, EveryCollectiveHasOne) {
+  for (int32_t n : {1, 2, 3, 7, 8, 64, 65, 1000}) {
+    for (int32_t each : {1, 2}) {
+      if (n % each != 0) continue;
+      Chooser chooser(room_of(each == 1 ? one_host(n) : spread(n / each, each)));
+      for (uint32_t c = 0; c < kCollectives; c++) {
+        for (uint64_t bytes : {uint64_t{0}, uint64_t{8}, uint64_t{1} << 20, uint64_t{1} << 40, UINT64_MAX}) {
+          EXPECT_NE(chooser.choose({.collective = Collective(c), .bytes = bytes}), nullptr)
+              << name_of(Collective(c)) << " of " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST(Choice, KeepsTheOrderOfRanksWhereItMust) {
+  for (int32_t n : {2, 5, 100}) {
+    Chooser chooser(room_of(one_host(n)));
+    for (Collective c : {Collective::allreduce, Collective::reduce_scatter, Collective::reduce}) {
+      for (uint64_t bytes : {8u, 1u << 20}) {
+        const Algorithm* chosen =
+            chooser.choose({.collective = c, .bytes = uint64_t(bytes), .commutes = false});
+        ASSERT_NE(chosen, nullptr);
+        EXPECT_TRUE(chosen->rank_order) << chosen->name;
+        chosen = chooser.choose({.collective = c, .bytes = uint64_t(bytes), .deterministic = true});
+        ASSERT_NE(chosen, nullptr);
+        EXPECT_TRUE(chosen->deterministic) << chosen->name;
+      }
+    }
+  }
+}
+
+TEST(Choice, SkipsWhatDoesNotRun) {
+  std::vector<std::string_view> asked;
+  Chooser chooser(room_of(one_host(4)), [&](const Algorithm& a, const Question&) {
+    asked.push_back(a.name);
+    return a.name == "ring";
+  });
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "ring");
+  EXPECT_GE(asked.size(), 2u);
+  EXPECT_EQ(asked.front(), "all_to_all");
+  asked.clear();
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "ring");
+  EXPECT_TRUE(asked.empty());  // known now
+}
+
+TEST(Choice, NothingFits) {
+  Chooser chooser(room_of(one_host(4)), [](const Algorithm&, const Question&) { return false; });
+  EXPECT_EQ(chooser.choose(allreduce(8)), nullptr);
+}
+
+// Where one rank is apart, only that one knows whether its buffers are in place.
+TEST(Choice, RootedCallsAreChosenAlikeInPlaceOrNot) {
+  Chooser one(room_of(one_host(5))), other(room_of(one_host(5)));
+  for (Collective c : {Collective::broadcast, Collective::reduce, Collective::gather, Collective::scatter}) {
+    for (uint64_t bytes = 1; bytes < 1 << 24; bytes *= 4) {
+      EXPECT_EQ(one.choose({.collective = c, .bytes = bytes, .in_place = true}),
+                other.choose({.collective = c, .bytes = bytes, .in_place = false}));
+    }
+  }
+}
+
+std::shared_ptr<Tuning> tuning(std::initializer_list<TuningRow> rows) {
+  auto tuning = std::make_shared<Tuning>();
+  tuning->cases[{Collective::allreduce, 4, 1, true}] = rows;
+  return tuning;
+}
+
+TEST(Choice, MeasuredTimesDecide) {
+  Chooser chooser(room_of(one_host(4)));
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "all_to_all");
+  chooser.use(tuning({{8, {{"ring", 1e-6}, {"direct", 2e-6}, {"all_to_all", 3e-6}, {"no such", 1e-9}}},
+                      {1024, {{"ring", 9e-6}, {"direct", 8e-6}}}}));
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "ring");
+  EXPECT_EQ(name_of_choice(chooser, allreduce(1024)), "direct");
+  EXPECT_EQ(name_of_choice(chooser, allreduce(1 << 20)), "direct");
+  // What was not measured is as before.
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8, false)), "all_to_all");
+  const auto list = chooser.candidates(allreduce(8));
+  EXPECT_EQ(list[0].algorithm->name, "ring");
+  EXPECT_DOUBLE_EQ(*list[0].measured, 1e-6);
+  EXPECT_DOUBLE_EQ(*list[1].measured, 2e-6);
+  chooser.use(nullptr);
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "all_to_all");
+}
+
+// Times that are alike within the noise leave it to what folds in the order of ranks.
+TEST(Choice, WhatIsAlikeKeepsTheOrderOfRanks) {
+  Chooser chooser(room_of(one_host(4)));
+  chooser.use(tuning({{8, {{"ring", 1e-6}, {"direct", 1.01e-6}}}}));
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "direct");
+  chooser.use(tuning({{8, {{"ring", 1e-6}, {"direct", 1.1e-6}}}}));
+  EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "ring");
+}
+
+// Bytes of many ranks queue at the NIC of their host.
+TEST(Choice, ManyDoNotAllSendToAll) {
+  Chooser chooser(room_of(spread(64, 8)));
+  const auto list = chooser.candidates(allreduce(uint64_t{1} << 30));
+  auto time_of = [&](std::string_view name) {
+    auto found = std::find_if(list.begin(), list.end(), [&](auto& c) { return c.algorithm->name == name; });
+    return found == list.end() ? -1 : found->predicted;
+  };
+  EXPECT_LT(time_of("ring"), time_of("direct"));
+  EXPECT_LT(time_of("ring"), time_of("all_to_all"));
+  EXPECT_LT(time_of("ring"), time_of("recursive_doubling"));
+}
+
+// What has not been measured where others have waits for a tuning file.
+TEST(Choice, WhatIsNotProvenIsNotTaken) {
+  Chooser chooser(room_of(one_host(8, 2)));
+  for (const Candidate& c : chooser.candidates(allreduce(4096)))
+    EXPECT_EQ(c.proven, c.algorithm->name == "ring" || c.algorithm->name == "direct" ||
+                            c.algorithm->name == "all_to_all");
+  auto measured = std::make_shared<Tuning>();
+  measured->cases[{Collective::allreduce, 8, 1, true}] = {{4096, {{"star", 1e-6}, {"direct", 2e-6}}}};
+  chooser.use(measured);
+  EXPECT_EQ(name_of_choice(chooser, allreduce(4096)), "star");
+}
+
+TEST(Choice, CandidatesAreSimulatedWhereThatIsCheap) {
+  Chooser few(room_of(one_host(4))), many(room_of(one_host(1024)));
+  EXPECT_TRUE(few.candidates(allreduce(4096))[0].simulated);
+  const auto list = many.candidates(allreduce(4096));
+  EXPECT_FALSE(list[0].simulated);
+  EXPECT_GT(list[0].predicted, 0);
+}
+
+}  // namespace
+}  // namespace plait::collectives

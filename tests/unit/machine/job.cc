@@ -1,0 +1,224 @@
+#include "job.h"
+
+#include <numeric>
+
+namespace plait::collectives::real::test {
+
+namespace {
+
+constexpr float kGap = -1;
+
+// Weighed by rank, so that a missing, doubled or misplaced contribution shows; small, so that sums are exact.
+float value(int rank, uint32_t chunk, uint64_t i) {
+  return float((rank + 1) * int(1 + (uint64_t{chunk} * 5 + i * 7 + uint64_t(rank) * 13) % 11));
+}
+
+// The length of what rank `from` sends rank `to`, alike both ways: such calls can be in place.
+uint64_t random_length(const Job& job, int from, int to) {
+  std::seed_seq seed{job.seed, uint64_t(std::min(from, to)), uint64_t(std::max(from, to))};
+  std::mt19937 random(seed);
+  if (random() % 4 == 0) return 0;
+  return random() % (random() % 2 == 0 ? 16 : job.count + 1);
+}
+
+// Parts of these lengths in any order, with gaps.
+std::vector<Part> lay(const std::vector<uint64_t>& lengths, std::mt19937_64& random) {
+  std::vector<size_t> order(lengths.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  std::vector<Part> parts(lengths.size());
+  uint64_t at = 0;
+  for (size_t slot : order) {
+    at += random() % 3;
+    parts[slot] = {at, lengths[slot]};
+    at += lengths[slot];
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string Job::describe() const {
+  return std::string(name_of(collective())) + " by " + std::string(algorithm->name) +
+         ", n=" + std::to_string(ranks) + " root=" + std::to_string(root) +
+         " count=" + std::to_string(count) + (in_place ? " in place" : "") + (uneven ? " uneven" : "") +
+         (apart ? " apart" : "") + " segments of " + std::to_string(segment_bytes) + " seed " +
+         std::to_string(seed);
+}
+
+bool fits_uneven(const Algorithm& a) {
+  switch (a.collective) {
+    case Collective::reduce_scatter:
+    case Collective::allgather:
+      return true;
+    case Collective::gather:
+    case Collective::scatter:
+      return a.name == "linear";
+    case Collective::alltoall:
+      return a.name == "pairwise";
+    default:
+      return false;
+  }
+}
+
+Job random_job(std::mt19937_64& random, const Algorithm& algorithm, int ranks) {
+  static constexpr uint64_t kCounts[] = {0, 1, 2, 7, 14, 15, 100, 255, 256, 257, 3000, 4096, 20000};
+  Job job{.algorithm = &algorithm, .ranks = ranks};
+  job.root = int(random() % uint64_t(ranks));
+  job.in_place = random() % 2 == 0;
+  job.count = kCounts[random() % std::size(kCounts)];
+  job.uneven = fits_uneven(algorithm) && random() % 2 == 0;
+  job.apart = random() % 4 == 0;
+  job.segment_bytes = random() % 2 == 0 ? 4096 : kSegmentBytes;
+  job.seed = random();
+  return job;
+}
+
+View::View(const Job& job, int rank)
+    : job_(job),
+      rank_(rank),
+      in_place_(job.in_place && (!rooted(job.collective()) || rank == job.root)),
+      chunks_(job.algorithm->chunks(job.ranks)) {
+  mine_[0] = input_of(job.collective(), job.ranks, rank, job.root, chunks_);
+  mine_[1] = output_of(job.collective(), job.ranks, rank, job.root, chunks_);
+  for (auto& parts : parts_) parts.resize(chunks_);
+  job.uneven ? lay_unevenly() : lay_evenly();
+}
+
+uint32_t View::slot(Buffer buffer, uint32_t chunk) const {
+  return slot_of(job_.collective(), buffer, uint32_t(job_.ranks), uint32_t(rank_), chunk);
+}
+
+// Of what `rank` has as `chunk` in its input.
+uint64_t View::length(int rank, uint32_t chunk) const {
+  if (job_.uneven) {
+    if (job_.collective() == Collective::alltoall)
+      return random_length(job_, rank, int((uint32_t(rank) + chunk) % uint32_t(job_.ranks)));
+    return random_length(job_, int(chunk), int(chunk));
+  }
+  return even_.length(kNowhere, chunk, 1);
+}
+
+void View::lay_evenly() {
+  const Collective c = job_.collective();
+  if (parted(c)) {
+    even_ = {.element_bytes = 4, .elements = job_.count * uint64_t(job_.ranks), .per_chunk = job_.count};
+    const uint64_t first = in_place_ ? 0 : uint64_t(rank_) * job_.count;
+    if (c == Collective::allgather || c == Collective::gather) even_.input_first = first;
+    if (c == Collective::reduce_scatter || c == Collective::scatter) even_.output_first = first;
+  } else {
+    even_ = even_layout(c == Collective::barrier ? 0 : job_.count, 4, chunks_);
+  }
+  set_segments(even_, joins(even_) && !job_.apart ? SIZE_MAX : job_.segment_bytes);
+  for (int b : {0, 1}) {
+    const uint64_t first = b == 0 ? even_.input_first : even_.output_first;
+    for (uint32_t s = 0; s < chunks_; s++) {
+      const uint64_t begin = std::min(s * even_.per_chunk, even_.elements);
+      if (begin >= first) parts_[b][s] = {begin - first, even_.length(kNowhere, s, 1)};
+    }
+  }
+}
+
+// Every slot of which this rank knows; of one chunk's buffer, that slot alone.
+void View::lay_unevenly() {
+  std::mt19937_64 random(job_.seed + uint64_t(rank_) * 7919);
+  for (int b : {0, 1}) {
+    const Buffer buffer = b == 0 ? Buffer::input : Buffer::output;
+    std::vector<uint64_t> lengths(chunks_);
+    for (uint32_t c = mine_[b].first; c < mine_[b].end(); c++) {
+      const auto sender = int((uint32_t(rank_) + uint32_t(job_.ranks) - c) % uint32_t(job_.ranks));
+      const bool incoming = b == 1 && job_.collective() == Collective::alltoall;
+      lengths[slot(buffer, c)] = length(incoming ? sender : rank_, c);
+    }
+    parts_[b] = lay(lengths, random);
+  }
+  if (in_place_) {
+    const bool whole_output = mine_[1].count >= mine_[0].count;
+    for (uint32_t s = 0; s < chunks_; s++) {
+      Part &in = parts_[0][s], &out = parts_[1][s];
+      if (whole_output && in.elements > 0) in = out;
+      if (!whole_output && out.elements > 0) out = in;
+    }
+  }
+  const Collective c = job_.collective();
+  if (c == Collective::allgather || c == Collective::reduce_scatter) {
+    for (uint32_t k = 0; k < chunks_; k++) lengths_.push_back(length(rank_, k));
+  }
+}
+
+Layout View::layout() const {
+  if (!job_.uneven) return even_;
+  Layout layout = uneven_layout(4, parts_[0], parts_[1], lengths_);
+  set_segments(layout, job_.segment_bytes);
+  return layout;
+}
+
+float View::after(uint32_t chunk, uint64_t i) const {
+  switch (job_.collective()) {
+    case Collective::broadcast:
+    case Collective::scatter:
+      return value(job_.root, chunk, i);
+    case Collective::allgather:
+    case Collective::gather:
+      return value(int(chunk), chunk, i);
+    case Collective::alltoall:
+      return value(int((uint32_t(rank_) + uint32_t(job_.ranks) - chunk) % uint32_t(job_.ranks)), chunk, i);
+    default:
+      break;
+  }
+  float sum = 0;
+  for (int q = 0; q < job_.ranks; q++) sum += value(q, chunk, i);
+  return sum;
+}
+
+std::vector<float> View::image(bool output, bool after) const {
+  uint64_t end = 0;
+  for (const auto& parts : parts_)
+    for (const Part& part : parts) end = std::max(end, part.offset + part.elements);
+  std::vector<float> image(end + 8, kGap);
+  auto write = [&](int b, auto&& of) {
+    for (uint32_t c = mine_[b].first; c < mine_[b].end(); c++) {
+      const Part& part = parts_[b][slot(b == 0 ? Buffer::input : Buffer::output, c)];
+      for (uint64_t i = 0; i < part.elements; i++) image[part.offset + i] = of(c, i);
+    }
+  };
+  if (output == in_place_) write(0, [&](uint32_t c, uint64_t i) { return value(rank_, c, i); });
+  if (after) write(1, [&](uint32_t c, uint64_t i) { return this->after(c, i); });
+  return image;
+}
+
+Status call_job(const Job& job, const View& view, int rank, Rank& r) {
+  Planner planner(rank, job.ranks);
+  Call call;
+  call.layout = view.layout();
+  auto schedule =
+      planner.schedule(*job.algorithm, job.root, view.in_place(), joins(call.layout) && !job.apart);
+  if (!schedule.ok()) return schedule.status();
+  call.schedule = *schedule;
+  call.fold = fold_kernel(Dtype::float32, ReduceOp::sum);
+  call.same_outputs =
+      job.collective() != Collective::reduce_scatter && job.collective() != Collective::scatter;
+  call.buffered = (*schedule)->program.min_credits > 0;
+  return r.run(call, view.in_place());
+}
+
+Status run_job(const Job& job, int rank, Rank& r) {
+  const View view(job, rank);
+  const auto input = view.input_before(), output = view.output_before(), want = view.output_after();
+  auto* in = reinterpret_cast<float*>(r.input());
+  auto* out = reinterpret_cast<float*>(r.output());
+  std::copy(input.begin(), input.end(), in);
+  std::copy(output.begin(), output.end(), out);
+  Status status = call_job(job, view, rank, r);
+  if (!status.ok()) return {status.code(), job.describe() + ": " + std::string(status.text())};
+  for (size_t i = 0; i < want.size() && job.collective() != Collective::barrier; i++) {
+    if (out[i] == want[i] && in[i] == input[i]) continue;
+    return {Code::internal, job.describe() + ": element " + std::to_string(i) + " is " +
+                                std::to_string(out[i]) + ", not " + std::to_string(want[i]) +
+                                "; of the input " + std::to_string(in[i]) + ", not " +
+                                std::to_string(input[i])};
+  }
+  return {};
+}
+
+}  // namespace plait::collectives::real::test

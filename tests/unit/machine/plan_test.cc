@@ -1,0 +1,118 @@
+// The planner: which algorithm does a call, on every rank alike, and why.
+#include "collectives/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace plait::collectives {
+namespace {
+
+Shape shape(Collective collective, uint64_t bytes, bool in_place = true) {
+  Shape s;
+  s.collective = collective;
+  s.bytes = bytes;
+  s.in_place = in_place;
+  return s;
+}
+std::string refusal(Planner& planner, const Shape& shape) {
+  auto chosen = planner.choose(shape);
+  if (chosen.ok()) return "";
+  EXPECT_EQ(chosen.status().code(), Code::unsupported);
+  return std::string(chosen.status().text());
+}
+
+// Whatever it rests on is agreed: two ranks of one communicator come to the same.
+TEST(Plan, AllRanksChooseAlike) {
+  for (int32_t n : {2, 3, 8, 33}) {
+    std::vector<std::unique_ptr<Planner>> ranks;
+    for (int32_t rank : {0, n / 2, n - 1}) ranks.push_back(std::make_unique<Planner>(rank, n));
+    for (uint32_t c = 0; c < kCollectives; c++) {
+      for (uint64_t bytes : {8u, 4096u, 1u << 20}) {
+        for (bool in_place : {false, true}) {
+          auto first = ranks[0]->choose(shape(Collective(c), bytes, in_place));
+          ASSERT_TRUE(first.ok()) << first.status().text();
+          for (auto& rank : ranks) EXPECT_EQ(*rank->choose(shape(Collective(c), bytes, in_place)), *first);
+        }
+      }
+    }
+  }
+}
+
+// A chain of more operands than one pass takes does not run.
+TEST(Plan, WhatTheMachineDoesNotRunIsNotChosen) {
+  Planner planner(0, 100);
+  for (uint64_t bytes : {8u, 1u << 20}) {
+    auto chosen = planner.choose(shape(Collective::allreduce, bytes));
+    ASSERT_TRUE(chosen.ok());
+    EXPECT_TRUE(planner.schedule(**chosen, 0, true, false).ok());
+    EXPECT_TRUE(planner.schedule(**chosen, 0, true, true).ok());
+  }
+}
+
+TEST(Plan, ByName) {
+  Planner planner(1, 4);
+  Shape named = shape(Collective::allreduce, 8);
+  named.algorithm = "ring";
+  auto chosen = planner.choose(named);
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ((*chosen)->name, "ring");
+  named.commutes = false;
+  EXPECT_TRUE(
+      refusal(planner, named)
+          .starts_with("algorithm ring does not fold in the order of ranks, which this operator needs; "
+                       "these do: direct, "));
+  named.commutes = true;
+  named.deterministic = true;
+  EXPECT_EQ(refusal(planner, named),
+            "algorithm ring is not one of the deterministic ones: direct, all_to_all");
+  named.algorithm = "star trek";
+  EXPECT_TRUE(
+      refusal(planner, named).starts_with("no algorithm \"star trek\" for allreduce; there are: ring, "));
+}
+
+// Where no rank knows how long messages are, nothing is passed on (api: alltoallv and its like).
+TEST(Plan, UnknownLengths) {
+  Planner planner(0, 4);
+  Shape uneven = shape(Collective::alltoall, 0, false);
+  uneven.lengths_known = false;
+  auto chosen = planner.choose(uneven);
+  ASSERT_TRUE(chosen.ok()) << chosen.status().text();
+  uneven.collective = Collective::gather;
+  uneven.algorithm = "binomial";
+  EXPECT_NE(refusal(planner, uneven).find("passes on what others send"), std::string::npos);
+  uneven.algorithm = {};
+  chosen = planner.choose(uneven);
+  ASSERT_TRUE(chosen.ok()) << chosen.status().text();
+  EXPECT_NE((*chosen)->name, "binomial");
+}
+
+TEST(Plan, SeatsAndMeasuredTimesAreLookedAt) {
+  Planner planner(0, 2);
+  auto name_of_choice = [&](uint64_t bytes) {
+    return (*planner.choose(shape(Collective::allreduce, bytes)))->name;
+  };
+  EXPECT_EQ(name_of_choice(16384), "direct");
+  planner.seat({.ranks = 2, .host_of = {0, 1}});  // over a network a round is dear
+  EXPECT_EQ(name_of_choice(16384), "all_to_all");
+  auto tuning = std::make_shared<Tuning>();
+  tuning->cases[{Collective::allreduce, 2, 2, true}] = {{16384, {{"ring", 1e-6}, {"all_to_all", 2e-6}}}};
+  planner.use(tuning);
+  EXPECT_EQ(name_of_choice(16384), "ring");
+}
+
+TEST(Plan, Explains) {
+  Planner planner(0, 4);
+  auto tuning = std::make_shared<Tuning>();
+  tuning->cases[{Collective::allreduce, 4, 1, true}] = {{4096, {{"ring", 7e-6}, {"direct", 5e-6}}}};
+  planner.use(tuning);
+  const std::string text = planner.explain(shape(Collective::allreduce, 4096));
+  EXPECT_EQ(text.substr(0, text.find('\n')), "allreduce of 4096 bytes in place: 1 host of 4 ranks");
+  const size_t direct = text.find("* direct"), ring = text.find("  ring");
+  ASSERT_NE(direct, text.npos) << text;
+  ASSERT_NE(ring, text.npos) << text;
+  EXPECT_LT(direct, ring);
+  EXPECT_NE(text.find("measured 5.000 us, estimated "), text.npos) << text;
+  EXPECT_NE(planner.explain(shape(Collective::allreduce, 4096, false)).find("simulated"), text.npos);
+}
+
+}  // namespace
+}  // namespace plait::collectives
