@@ -104,14 +104,15 @@ Status Composition::sum_up() {
   rank_order_ = hierarchy_.in_order();
   for (int l = 0; l <= top_; l++) {
     const Level& level = levels_[size_t(l)];
-    // Random compositions of uneven groups were found that deadlock without a credit, none that needs more. Why
-    // is not settled: a member of several shards may reuse scratch in another order than its peers do.
+    // Random compositions of uneven groups were found that deadlock without a credit, none that needs more.
+    // Why is not settled: a member of several shards may reuse scratch in another order than its peers do.
     if (!hierarchy_.alike(l)) min_credits_ = 1;
     const int largest = hierarchy_.largest(l);
     for (const Algorithm* row : used(level)) {
       // What a level works on is never the untouched input of a call alone.
       min_credits_ = std::max({min_credits_, row->min_credits[0], row->min_credits[1]});
       rank_order_ = rank_order_ && row->rank_order;
+      lanes_ = std::max(lanes_, row->lanes);
       if (l == top_ || !level.sharded) pieces = std::max<uint64_t>(pieces, row->chunks(largest));
     }
     if (l < top_) shards *= uint64_t(level.shards(largest));
@@ -160,6 +161,7 @@ Result<Program> Composition::build(int rank, int root, bool in_place) const {
   if (top_ >= 0) Composer(*this, b, rank, root).run();
   Result<Program> program = b.finish(in_place);
   if (!program.ok()) return program;
+  program->lanes = lanes_;
   program->min_credits = n() > 1 ? min_credits_ : 0;
   program->rank_order = rank_order_ || n() == 1;
   return program;

@@ -28,12 +28,18 @@ class Composition {
   // level is to do or does not accept the size of one of its groups. Code::invalid: not one name a level.
   static Result<Composition> make(Collective collective, std::string_view algorithms, Hierarchy hierarchy);
 
+  Collective collective() const noexcept { return collective_; }
   int n() const noexcept { return hierarchy_.n(); }
+  int levels() const noexcept { return hierarchy_.levels(); }
   // Into how many chunks it cuts the vector: one a rank where the collective is parted().
   uint32_t chunks() const noexcept { return chunks_; }
+  // As of Algorithm; alike in place and out of place.
+  uint8_t min_credits() const noexcept { return min_credits_; }
+  bool rank_order() const noexcept { return rank_order_; }
+  uint32_t lanes() const noexcept { return lanes_; }
 
-  // The program of one rank, with min_credits and rank_order set. O(own steps + chunks). Code::invalid: no
-  // such rank or root. Any thread.
+  // The program of one rank, with lanes, min_credits and rank_order set. O(own steps + chunks).
+  // Code::invalid: no such rank or root. Any thread.
   Result<Program> build(int rank, int root, bool in_place) const;
 
  private:
@@ -60,7 +66,7 @@ class Composition {
   Hierarchy hierarchy_;
   std::vector<Level> levels_;
   int top_ = -1;  // the outermost level that has more than one unit
-  uint32_t chunks_ = 1;
+  uint32_t chunks_ = 1, lanes_ = 1;
   uint8_t min_credits_ = 0;
   bool rank_order_ = true;
 };

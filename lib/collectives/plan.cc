@@ -16,68 +16,82 @@ namespace {
 Question question_of(const Shape& shape) {
   return {.collective = shape.collective,
           .bytes = shape.bytes,
+          .root = shape.root,
           .in_place = shape.in_place,
+          .uneven = shape.uneven || !shape.lengths_known,
           .commutes = shape.commutes,
           .deterministic = shape.deterministic,
           .lengths_known = shape.lengths_known};
 }
 
-// "ring, direct": those of a collective that `fits` takes.
-template <class Fits>
-std::string names(Collective collective, Fits fits) {
-  std::string list;
-  for (const Algorithm& a : algorithms()) {
-    if (a.collective == collective && fits(a)) list += (list.empty() ? "" : ", ") + std::string(a.name);
-  }
-  return list.empty() ? "none" : list;
-}
+bool any(const Method&) { return true; }
+bool keeps_order(const Method& m) { return m.rank_order; }
+bool is_deterministic(const Method& m) { return m.deterministic; }
 
-Status unknown(const Shape& shape) {
-  return {Code::unsupported,
-          fmt::format("no algorithm \"{}\" for {}; there are: {}", shape.algorithm, name_of(shape.collective),
-                      names(shape.collective, [](const Algorithm&) { return true; }))};
-}
+// Whether all ranks of the call are known to be in place.
+bool all_in_place(const Shape& s) { return s.in_place && !s.uneven && !rooted(s.collective); }
 
 }  // namespace
 
-Planner::Planner(int32_t rank, int32_t size) : rank_(rank), size_(size) { seat({.ranks = size}); }
+Planner::Planner(int32_t rank, int32_t size) : rank_(rank), size_(size), methods_(size) {
+  seat({.ranks = size});
+}
 
 void Planner::seat(const Seating& seating) {
   chooser_ =
-      std::make_unique<Chooser>(room_of(seating), [this](const Algorithm& algorithm, const Question& q) {
-        if (!q.lengths_known && !moves_straight(algorithm)) return false;
-        return runs(algorithm, q.in_place && !rooted(q.collective));
+      std::make_unique<Chooser>(room_of(seating), methods_, [this](const Method& method, const Question& q) {
+        if (!q.lengths_known && !moves_straight(method)) return false;
+        return runs(method, q.in_place && !q.uneven && !rooted(q.collective)).ok();
       });
 }
 
-Result<const Algorithm*> Planner::choose(const Shape& shape) {
-  if (shape.algorithm.empty()) {
-    if (const Algorithm* algorithm = chooser_->choose(question_of(shape))) return algorithm;
-    return Status(Code::unsupported,
-                  fmt::format("no algorithm of {} fits {} ranks{}", name_of(shape.collective), size_,
-                              shape.deterministic ? " and is deterministic: a chain folds up to 64 of them"
-                                                  : " and this operator"));
-  }
-  const Algorithm* algorithm = find_algorithm(shape.collective, shape.algorithm);
-  if (algorithm == nullptr) return unknown(shape);
+Result<const Method*> Planner::choose(const Shape& shape) {
+  if (!shape.algorithm.empty()) return by_name(shape);
+  if (const Method* method = chooser_->choose(question_of(shape))) return method;
+  return Status(Code::unsupported,
+                fmt::format("no algorithm of {} fits {} ranks{}", name_of(shape.collective), size_,
+                            shape.deterministic ? " and is deterministic: a chain folds up to 64 of them"
+                                                : " and this operator"));
+}
+
+Result<const Method*> Planner::by_name(const Shape& shape) {
+  const Method* method = methods_.find(shape.collective, shape.algorithm);
   auto refuse = [&](std::string_view why) {
     return Status(Code::unsupported, fmt::format("algorithm {} {}", shape.algorithm, why));
   };
-  if (!algorithm->accepts(size_)) return refuse(fmt::format("has no program for {} ranks", size_));
-  if (reduces(shape.collective) && size_ > 1) {
-    if (!shape.commutes && !algorithm->rank_order)
-      return refuse("does not fold in the order of ranks, which this operator needs; these do: " +
-                    names(shape.collective, [](const Algorithm& a) { return a.rank_order; }));
-    if (shape.deterministic && !algorithm->deterministic)
-      return refuse("is not one of the deterministic ones: " +
-                    names(shape.collective, [](const Algorithm& a) { return a.deterministic; }));
+  if (method == nullptr) {
+    return Status(Code::unsupported, fmt::format("no algorithm \"{}\" for {}; there are: {}", shape.algorithm,
+                                                 name_of(shape.collective), names(shape.collective, any)));
   }
-  if (!shape.lengths_known && !moves_straight(*algorithm)) {
+  if (!method->fits(shape.root, shape.in_place, shape.uneven))
+    return refuse(method->misfit(shape.root, shape.in_place, shape.uneven));
+  if (reduces(shape.collective) && size_ > 1) {
+    if (!shape.commutes && !method->rank_order)
+      return refuse("does not fold in the order of ranks, which this operator needs; these do: " +
+                    names(shape.collective, keeps_order));
+    if (shape.deterministic && !method->deterministic)
+      return refuse("is not one of the deterministic ones: " + names(shape.collective, is_deterministic));
+  }
+  if (!shape.lengths_known && !moves_straight(*method)) {
     return refuse(
         "passes on what others send, and here no rank knows how long that is: take another, or counts that "
         "are alike");
   }
-  return algorithm;
+  // What the machine makes of a row it makes of it on all ranks alike.
+  if (method->row == nullptr) {
+    const Status& runs = this->runs(*method, all_in_place(shape));
+    if (!runs.ok()) return refuse("does not run: " + std::string(runs.text()));
+  }
+  return method;
+}
+
+// "ring, direct": those of a collective.
+std::string Planner::names(Collective collective, bool (*of)(const Method&)) const {
+  std::string list;
+  for (const Method* m : methods_.of(collective)) {
+    if (of(*m)) list += (list.empty() ? "" : ", ") + std::string(m->name);
+  }
+  return list.empty() ? "none" : list;
 }
 
 std::vector<Candidate> Planner::candidates(const Shape& shape) const {
@@ -91,60 +105,74 @@ std::string Planner::explain(const Shape& shape) {
   free.algorithm = {};
   const auto chosen = choose(free);
   for (const Candidate& c : candidates(shape)) {
-    text += fmt::format("  {} {:<24}", chosen.ok() && *chosen == c.algorithm ? '*' : ' ', c.algorithm->name);
+    text += fmt::format("  {} {:<24}", chosen.ok() && *chosen == c.method ? '*' : ' ', c.method->name);
     text += c.measured ? fmt::format(" measured {:.3f} us,", *c.measured * 1e6) : "";
     text += std::isfinite(c.predicted)
                 ? fmt::format(" {} {:.3f} us", c.simulated ? "simulated" : "estimated", c.predicted * 1e6)
                 : " not predicted";
     if (!c.measured && !c.proven) text += ", never measured here";
-    text += runs(*c.algorithm, shape.in_place && !rooted(shape.collective)) ? "\n" : ", does not run\n";
+    text += runs(*c.method, all_in_place(shape)).ok() ? "\n" : ", does not run\n";
   }
   return text;
 }
 
-// Of ranks that differ where programs do; alike on all, as it must be.
-bool Planner::runs(const Algorithm& algorithm, bool in_place) {
-  runs_.resize(algorithms().size() * 2);
-  std::optional<bool>& known = runs_[size_t(&algorithm - algorithms().data()) * 2 + in_place];
+// Alike on all ranks, as it must be: those of a row differ no more than these three, others as they like.
+const Status& Planner::runs(const Method& method, bool in_place) {
+  runs_.resize(size_t(methods_.size()) * 2);
+  std::optional<Status>& known = runs_[size_t(method.number) * 2 + in_place];
   if (known) return *known;
-  known = true;
-  for (int32_t rank : {0, size_ / 2, size_ - 1}) known = *known && lowers(algorithm, rank, in_place);
+  known = Status();
+  if (method.row != nullptr) {
+    for (int32_t rank : {0, size_ / 2, size_ - 1})
+      *known = known->ok() ? lowers(method, rank, in_place) : *known;
+  } else {
+    for (int32_t rank = 0; rank < size_ && known->ok(); rank++) *known = lowers(method, rank, in_place);
+  }
   return *known;
 }
 
-bool Planner::lowers(const Algorithm& algorithm, int32_t rank, bool in_place) const {
-  const Program program = algorithm.build(size_, rank, 0, in_place);
+Status Planner::lowers(const Method& method, int32_t rank, bool in_place) const {
+  const Program program = method.build(rank, std::max(method.root, 0), in_place);
+  auto refuse = [&](std::string_view why) {
+    return Status(Code::unsupported, fmt::format("rank {}: {}", rank, why));
+  };
   for (const Step& step : program.steps) {
-    if (step.lane >= transport::kStreams) return false;
+    if (step.lane >= transport::kStreams)
+      return refuse(fmt::format("lane {}, and there are {} streams", step.lane, transport::kStreams));
   }
-  return real::lower(program, {}).ok() && real::lower(chunkwise(program), {}).ok();
+  for (bool joined : {true, false}) {
+    auto schedule = real::lower(joined ? program : chunkwise(program), {});
+    if (!schedule.ok()) return refuse(schedule.status().text());
+  }
+  return {};
 }
 
-// Asked of few ranks, which is enough to see whether anything is passed on. Kept, for it takes microseconds.
-bool Planner::moves_straight(const Algorithm& algorithm) const {
+// Asked of few ranks of a row, which is enough to see whether anything is passed on. Kept, for it takes
+// microseconds.
+bool Planner::moves_straight(const Method& method) const {
   constexpr int kFew = 8;
-  straight_.resize(algorithms().size());
-  std::optional<bool>& known = straight_[size_t(&algorithm - algorithms().data())];
+  if (method.row == nullptr) return false;
+  straight_.resize(methods_.size());
+  std::optional<bool>& known = straight_[method.number];
   if (known) return *known;
-  const int n = size_ > kFew && algorithm.accepts(kFew) ? kFew : size_;
+  const int n = size_ > kFew && method.row->accepts(kFew) ? kFew : size_;
   known = true;
   for (int rank = 0; rank < n && *known; rank++) {
-    const auto lowered = real::lower(chunkwise(algorithm.build(n, rank, 0, false)), {});
+    const auto lowered = real::lower(chunkwise(method.row->build(n, rank, 0, false)), {});
     known = lowered.ok() && std::all_of(lowered->actions.begin(), lowered->actions.end(),
                                         [](auto& action) { return action.sized_by.in() != Buffer::none; });
   }
   return *known;
 }
 
-Result<const real::Schedule*> Planner::schedule(const Algorithm& algorithm, int32_t root, bool in_place,
+Result<const real::Schedule*> Planner::schedule(const Method& method, int32_t root, bool in_place,
                                                 bool joined, bool entering) {
-  const uint64_t index = uint64_t(&algorithm - algorithms().data());
-  const uint64_t key = index << 40 | uint64_t(uint32_t(root)) << 3 | uint64_t(entering) << 2 |
-                       uint64_t(joined) << 1 | uint64_t(in_place);
+  const uint64_t key = uint64_t(method.number) << 40 | uint64_t(uint32_t(root)) << 3 |
+                       uint64_t(entering) << 2 | uint64_t(joined) << 1 | uint64_t(in_place);
   if (key == latest_key_) return latest_;
   auto it = schedules_.find(key);
   if (it == schedules_.end()) {
-    auto schedule = make(algorithm, root, in_place, joined, entering);
+    auto schedule = make(method, root, in_place, joined, entering);
     if (!schedule.ok()) return schedule.status();
     it = schedules_.emplace(key, std::make_unique<real::Schedule>(std::move(schedule).value())).first;
   }
@@ -155,12 +183,12 @@ Result<const real::Schedule*> Planner::schedule(const Algorithm& algorithm, int3
 
 // Where one rank is apart from the others, these cannot know whether its buffers are in place: they take it
 // for granted, which leaves no hazard out, where they store into its output; and need the credits of both.
-Result<real::Schedule> Planner::make(const Algorithm& algorithm, int32_t root, bool in_place, bool joined,
+Result<real::Schedule> Planner::make(const Method& method, int32_t root, bool in_place, bool joined,
                                      bool entering) const {
-  const bool unknown = rooted(algorithm.collective);
+  const bool unknown = rooted(method.collective);
   Status status;
   auto program_of = [&](int32_t rank) {
-    Program program = algorithm.build(size_, rank, root, rank == rank_ ? in_place : in_place || unknown);
+    Program program = method.build(rank, root, rank == rank_ ? in_place : in_place || unknown);
     if (entering) {
       auto scaled = entered(std::move(program));
       if (!scaled.ok()) status = scaled.status();
@@ -170,8 +198,9 @@ Result<real::Schedule> Planner::make(const Algorithm& algorithm, int32_t root, b
   };
   Program mine = program_of(rank_);
   PLAIT_TRY(std::move(status));
-  if (unknown && size_ > 1) mine.min_credits = std::max(algorithm.min_credits[0], algorithm.min_credits[1]);
-  return real::lower(std::move(mine), size_ <= kGrantRanks ? real::ProgramOf(program_of) : real::ProgramOf());
+  if (unknown && size_ > 1) mine.min_credits = std::max(method.min_credits[0], method.min_credits[1]);
+  const bool look = size_ <= kGrantRanks && method.foretold;
+  return real::lower(std::move(mine), look ? real::ProgramOf(program_of) : real::ProgramOf());
 }
 
 }  // namespace plait::collectives

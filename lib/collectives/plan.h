@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "collectives/algorithms.h"
 #include "collectives/choice/choice.h"
 #include "collectives/choice/rooms.h"
 #include "collectives/machine/real/schedule.h"
+#include "collectives/method.h"
 
 namespace plait::collectives {
 
@@ -22,8 +22,10 @@ struct Shape {
   Collective collective = Collective::barrier;
   uint64_t bytes = 0;  // of the whole vector
   int32_t root = 0;
-  bool in_place = false;
-  // False: a rank knows the lengths of its own inputs and outputs only, and nothing can be passed on.
+  bool in_place = false;  // of all ranks, where they agree on it
+  bool uneven = false;    // blocks have lengths of their own, and a rank's place is its own affair
+  // False: the call is uneven, a rank knows the lengths of its own inputs and outputs only, and nothing can
+  // be passed on.
   bool lengths_known = true;
   bool commutes = true;        // the operator
   bool deterministic = false;  // the same bits, whatever is chosen
@@ -32,41 +34,48 @@ struct Shape {
 
 class Planner {
  public:
-  // Ranks of one host with a core each, until seat() says otherwise.
+  // Ranks of one host with a core each, until seat() says otherwise. Its methods are those of the table,
+  // until add() adds others.
   Planner(int32_t rank, int32_t size);
 
   // How the ranks lie, which all of them have agreed. Before the first choice.
   void seat(const Seating& seating);
+  // One more way to do a collective, on all ranks alike and in the same order. Before the first choice. As
+  // Methods::add().
+  Status add(Method method) { return methods_.add(std::move(method)); }
+  const Methods& methods() const noexcept { return methods_; }
   // Measured times, which all ranks have alike.
   void use(std::shared_ptr<const Tuning> tuning) { chooser_->use(std::move(tuning)); }
 
-  // Code::unsupported when the named algorithm does not exist or does not fit ranks and operator, or when
-  // none does.
-  Result<const Algorithm*> choose(const Shape& shape);
+  // Code::unsupported when the named algorithm does not exist or does not fit the call, or when none does.
+  Result<const Method*> choose(const Shape& shape);
   // All that fit `shape`, the best one first, with their times; `shape.algorithm` is not looked at.
   std::vector<Candidate> candidates(const Shape& shape) const;
   // The same for people: a line each.
   std::string explain(const Shape& shape);
 
-  // The schedule of `algorithm`, made on first use. Lives as long as the planner. `in_place`: the buffers of
-  // this rank's call are. `joined`: as the program is written, else chunk by chunk (chunkwise.h);
-  // real::joins() says which one a layout needs. Program::min_credits holds for all ranks of the call.
-  // `entering`: contributions are scaled (entry.h).
-  Result<const real::Schedule*> schedule(const Algorithm& algorithm, int32_t root, bool in_place, bool joined,
+  // The schedule of `method`, one of methods(), made on first use. Lives as long as the planner. `in_place`:
+  // the buffers of this rank's call are. `joined`: as the program is written, else chunk by chunk
+  // (chunkwise.h); real::joins() says which one a layout needs. Program::min_credits holds for all ranks of
+  // the call. `entering`: contributions are scaled (entry.h).
+  Result<const real::Schedule*> schedule(const Method& method, int32_t root, bool in_place, bool joined,
                                          bool entering = false);
 
  private:
-  bool moves_straight(const Algorithm& algorithm) const;
-  bool runs(const Algorithm& algorithm, bool in_place);
-  bool lowers(const Algorithm& algorithm, int32_t rank, bool in_place) const;
-  Result<real::Schedule> make(const Algorithm& algorithm, int32_t root, bool in_place, bool joined,
+  Result<const Method*> by_name(const Shape& shape);
+  std::string names(Collective collective, bool (*of)(const Method&)) const;
+  bool moves_straight(const Method& method) const;
+  const Status& runs(const Method& method, bool in_place);
+  Status lowers(const Method& method, int32_t rank, bool in_place) const;
+  Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined,
                               bool entering) const;
 
   const int32_t rank_, size_;
+  Methods methods_;
   std::unique_ptr<Chooser> chooser_;
-  std::vector<std::optional<bool>> runs_;  // by algorithm, in place or not
+  std::vector<std::optional<Status>> runs_;  // by method, in place or not
   std::unordered_map<uint64_t, std::unique_ptr<real::Schedule>> schedules_;
-  mutable std::vector<std::optional<bool>> straight_;  // by algorithm
+  mutable std::vector<std::optional<bool>> straight_;  // by method
   uint64_t latest_key_ = ~uint64_t(0);
   const real::Schedule* latest_ = nullptr;
 };

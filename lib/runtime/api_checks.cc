@@ -28,7 +28,8 @@ Status check_op(const char* function, plait_op op) {
   return bad(function, "op " + std::to_string(op) + " is unknown");
 }
 
-Status check_config(const char* function, const plait_call_config* config, Args& args) {
+Status check_config(const char* function, const plait_call_config* config, const Communicator& comm,
+                    Args& args) {
   if (config == nullptr) return {};
   plait_call_config given{};
   PLAIT_TRY(check_struct(config, config->struct_size, sizeof given, "plait_call_config"));
@@ -40,8 +41,8 @@ Status check_config(const char* function, const plait_call_config* config, Args&
   args.timeout_ms = given.timeout_ms;
   if (given.algorithm == nullptr || *given.algorithm == 0) return {};
   args.algorithm = given.algorithm;
-  // The table's own name from here on: it lives for ever and is compared by address.
-  if (const auto* a = collectives::find_algorithm(args.collective, given.algorithm)) args.algorithm = a->name;
+  // The method's own name from here on: it lives for ever and is compared by address.
+  if (const auto* m = comm.methods().find(args.collective, given.algorithm)) args.algorithm = m->name;
   return {};
 }
 
@@ -157,7 +158,7 @@ Status check(Given& given, const Communicator& comm) {
     return bad(function,
                "root " + std::to_string(args.root) + " is not in 0.." + std::to_string(comm.size() - 1));
   }
-  PLAIT_TRY(check_config(function, given.config, args));
+  PLAIT_TRY(check_config(function, given.config, comm, args));
   if (barrier) return {};
   PLAIT_TRY(args.uneven ? check_uneven(function, args, comm.rank(), comm.size())
                         : check_even_count(function, args, comm.size()));

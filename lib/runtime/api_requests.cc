@@ -90,7 +90,7 @@ plait_status plait_request_algorithm(const plait_request* request, const char** 
   if (request->is_message())
     return report(*request->comm,
                   {Code::invalid, "plait_request_algorithm: the request is of a send or receive"});
-  *name = collectives::algorithms()[request->algorithm].name.data();  // a literal
+  *name = request->algorithm;
   return PLAIT_OK;
 }
 

@@ -49,7 +49,8 @@ Status Communicator::mismatch(uint64_t number) const {
     }
   }
   std::string text = "ranks disagree about operation " + std::to_string(number) + ":";
-  for (const auto& [call, ranks] : calls) text += " rank " + ranks + " called " + describe(call) + ";";
+  for (const auto& [call, ranks] : calls)
+    text += " rank " + ranks + " called " + describe(call, planner_->methods()) + ";";
   if (!absent.empty()) text += " rank " + absent + " not yet;";
   // Alike as far as a call is compared: blocks whose counts only the two ranks know that exchange them.
   if (calls.size() == 1 && absent.empty())
@@ -89,7 +90,8 @@ std::string Communicator::phase() const {
            ", whose ranks were all there";
   }
   if (head_ == nullptr) return "between operations (" + std::to_string(calls_) + " were started here)";
-  std::string text = "in operation " + std::to_string(head_->number) + ", " + describe(head_->prepared->id);
+  std::string text = "in operation " + std::to_string(head_->number) + ", " +
+                     describe(head_->prepared->id, planner_->methods());
   const std::string waiting = whom();
   return waiting.empty() ? text
                          : text + ", while rank " + std::to_string(config_.rank) + " waited for " + waiting;

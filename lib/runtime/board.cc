@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "collectives/algorithms.h"
 #include "runtime/names.h"
 
 namespace plait::runtime {
@@ -50,8 +49,12 @@ std::string_view maker_name(uint32_t kind) noexcept {
   return kind == kSplitCall ? "comm_split" : kind == kDupCall ? "comm_dup" : "";
 }
 
+std::string_view algorithm_name(const CallId& call, const collectives::Methods& methods) noexcept {
+  return call.algorithm > 0 && call.algorithm <= methods.size() ? methods[call.algorithm - 1].name : "";
+}
+
 // The fields may come from a peer's memory: nothing is used as an index unchecked.
-std::string describe(const CallId& c) {
+std::string describe(const CallId& c, const collectives::Methods& methods) {
   using collectives::Collective;
   if (const auto maker = maker_name(c.kind); !maker.empty()) return std::string(maker);
   if (c.kind >= collectives::kCollectives) return "an unknown call";
@@ -63,9 +66,7 @@ std::string describe(const CallId& c) {
     if (collectives::rooted(kind)) text += ", root=" + std::to_string(c.root);
     text += c.in_place != 0 ? ", in place)" : ")";
   }
-  const auto table = collectives::algorithms();
-  if (c.algorithm > 0 && c.algorithm <= table.size())
-    text += " by " + std::string(table[c.algorithm - 1].name);
+  if (const auto name = algorithm_name(c, methods); !name.empty()) text += " by " + std::string(name);
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "collectives/method.h"
 #include "plait/plait.h"
 
 namespace plait::runtime {
@@ -18,7 +19,7 @@ namespace plait::runtime {
 struct CallId {
   uint32_t kind = 0;  // collectives::Collective
   int32_t dtype = 0, op = 0, root = 0;
-  uint32_t algorithm = 0;  // 1 + index in the table, 0: not chosen (a call of no data)
+  uint32_t algorithm = 0;  // 1 + number of its collectives::Method, 0: not chosen (a call of no data)
   uint32_t in_place = 0;
   uint64_t count = 0;        // as in the C call; uneven: of all blocks, where all ranks know their counts
   uint32_t counts = 0;       // how many counts an uneven call has, one a rank; 0: an even call
@@ -32,8 +33,11 @@ constexpr uint32_t kSplitCall = 256, kDupCall = 257;
 std::string_view maker_name(uint32_t kind) noexcept;
 
 // "allreduce(count=1024, float32, sum, in place) by ring", "allgatherv(3 counts #1c5a90f2, 300 elements,
-// int8)"
-std::string describe(const CallId& call);
+// int8)". `methods`: of the communicator, whose ranks number them alike.
+std::string describe(const CallId& call, const collectives::Methods& methods);
+// Of its algorithm; empty where it has none, or a number that is none. No more than reads: a signal handler
+// may.
+std::string_view algorithm_name(const CallId& call, const collectives::Methods& methods) noexcept;
 
 constexpr uint32_t kRecords = 16;
 

@@ -55,6 +55,7 @@ class Communicator {
   int32_t size() const noexcept { return config_.size; }
   Waiter::Policy policy() const noexcept { return policy_; }
   const Levels& levels() const noexcept { return levels_; }
+  const collectives::Methods& methods() const noexcept { return planner_->methods(); }
 
   // Collective: a communicator of the ranks that give the same color, by key and rank; null where color is
   // negative. Blocks, up to `made`'s deadline for joining. `maker`: kSplitCall or kDupCall. When it fails,

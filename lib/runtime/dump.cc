@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "collectives/algorithms.h"
 #include "runtime/dump_signal.h"
 #include "runtime/json_text.h"
 #include "runtime/names.h"
@@ -78,7 +77,7 @@ void write_arrivals(JsonText& out, const Recorder& r) noexcept {
   out.raw("]");
 }
 
-void write_call(JsonText& out, const CallId& call) noexcept {
+void write_call(JsonText& out, const Recorder& r, const CallId& call) noexcept {
   if (const auto maker = maker_name(call.kind); !maker.empty()) {
     out.raw(", \"kind\": ").quoted(maker);
     return;
@@ -95,9 +94,7 @@ void write_call(JsonText& out, const CallId& call) noexcept {
     if (collectives::rooted(kind)) out.raw(", \"root\": ").number(call.root);
     out.raw(", \"in_place\": ").raw(call.in_place != 0 ? "true" : "false");
   }
-  const auto table = collectives::algorithms();
-  if (call.algorithm > 0 && call.algorithm <= table.size())
-    out.raw(", \"algorithm\": ").quoted(table[call.algorithm - 1].name);
+  if (const auto name = r.algorithm(call); !name.empty()) out.raw(", \"algorithm\": ").quoted(name);
 }
 
 void write_operations(JsonText& out, const Recorder& r, uint64_t latest, uint64_t done) noexcept {
@@ -111,7 +108,7 @@ void write_operations(JsonText& out, const Recorder& r, uint64_t latest, uint64_
                                    : n == done + 1          ? "running"
                                                             : "queued";
     out.raw(any ? ",\n" : "\n").raw("{\"number\": ").number(n).raw(", \"state\": ").quoted(state);
-    write_call(out, call);
+    write_call(out, r, call);
     out.raw("}");
     any = true;
   }

@@ -92,7 +92,9 @@ bool is_narrow_float(Dtype dtype) noexcept {
 }
 
 // The power of two that scales sums of so many values to within the range of the values.
-double downscale(int32_t ranks) noexcept { return std::ldexp(1.0, -int(std::bit_width(uint32_t(ranks - 1)))); }
+double downscale(int32_t ranks) noexcept {
+  return std::ldexp(1.0, -int(std::bit_width(uint32_t(ranks - 1))));
+}
 
 }  // namespace
 
@@ -165,10 +167,10 @@ int32_t compared(const Args& args) noexcept {
   return args.custom->commutes ? kCommutes : kKeepsOrder;
 }
 
-bool contributions_enter(const Args& args, const collectives::Algorithm& algorithm, int32_t ranks) noexcept {
+bool contributions_enter(const Args& args, const collectives::Method& method, int32_t ranks) noexcept {
   if (args.custom != nullptr) return args.custom->scales();
   return args.op == ReduceOp::avg && collectives::reduces(args.collective) && is_narrow_float(args.dtype) &&
-         !algorithm.deterministic && ranks > 1;
+         !method.deterministic && ranks > 1;
 }
 
 void bind_operator(const Args& args, bool entering, int32_t ranks, collectives::real::Call& call) noexcept {

@@ -42,7 +42,7 @@ int32_t compared(const Args& args) noexcept;
 
 // Does each contribution enter by a step of its own (collectives/entry.h)? Alike on all ranks: a
 // premultiplied sum; an average of a narrow float that is rounded on the way, where a sum could overflow.
-bool contributions_enter(const Args& args, const collectives::Algorithm& algorithm, int32_t ranks) noexcept;
+bool contributions_enter(const Args& args, const collectives::Method& method, int32_t ranks) noexcept;
 
 // Fills in what the machine folds with.
 void bind_operator(const Args& args, bool entering, int32_t ranks, collectives::real::Call& call) noexcept;

@@ -63,7 +63,7 @@ Layout uneven(Prepared& p, int32_t rank, int32_t size) {
   return collectives::real::uneven_layout(collectives::size_of(a.dtype), p.in_parts, p.out_parts, lengths);
 }
 
-// `chunks`: into how many the algorithm cuts the vector.
+// `chunks`: into how many the method cuts the vector.
 Layout layout_of(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
   const Args& a = p.args;
   if (a.uneven) return uneven(p, rank, size);
@@ -86,13 +86,12 @@ Layout layout_of(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
   return layout;
 }
 
-CallId id_of(const Args& a, int32_t op, const collectives::Algorithm& algorithm, bool in_place,
-             int32_t size) {
+CallId id_of(const Args& a, int32_t op, const collectives::Method& method, bool in_place, int32_t size) {
   CallId id{.kind = uint32_t(a.collective),
             .dtype = int32_t(a.dtype),
             .op = collectives::reduces(a.collective) ? op : 0,
             .root = a.root,
-            .algorithm = uint32_t(&algorithm - collectives::algorithms().data()) + 1,
+            .algorithm = method.number + 1,
             .in_place = place_is_agreed(a) && in_place};
   if (a.uneven) id.counts = uint32_t(size);
   if (counts_are_agreed(a)) id.count = a.uneven ? elements_of(a, size) : a.count;
@@ -140,7 +139,7 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
     return status;
   }
   request->args.in_blocks = request->args.out_blocks = {};  // the caller's
-  request->algorithm = request->prepared->id.algorithm - 1;
+  request->algorithm = algorithm_name(request->prepared->id, planner_->methods()).data();
   return request;
 }
 
@@ -191,22 +190,23 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   p.in_bytes = size_t(most.in) * element;
   p.out_bytes = size_t(most.out) * element;
 
-  auto algorithm = planner_->choose({.collective = a.collective,
-                                     .bytes = known ? elements_of(a, size) * element : 0,
-                                     .root = a.root,
-                                     .in_place = place_is_agreed(a) && p.in_place,
-                                     .lengths_known = known,
-                                     .commutes = args.custom == nullptr || args.custom->commutes,
-                                     .deterministic = config_.deterministic,
-                                     .algorithm = a.algorithm});
-  if (!algorithm.ok()) return algorithm.status();
-  real::Layout layout = layout_of(p, (*algorithm)->chunks(size), rank, size);
+  auto method = planner_->choose({.collective = a.collective,
+                                  .bytes = known ? elements_of(a, size) * element : 0,
+                                  .root = a.root,
+                                  .in_place = place_is_agreed(a) && p.in_place,
+                                  .uneven = a.uneven,
+                                  .lengths_known = known,
+                                  .commutes = args.custom == nullptr || args.custom->commutes,
+                                  .deterministic = config_.deterministic,
+                                  .algorithm = a.algorithm});
+  if (!method.ok()) return method.status();
+  real::Layout layout = layout_of(p, (*method)->chunks, rank, size);
   const bool joined = real::joins(layout);
   real::set_segments(layout, joined ? SIZE_MAX : real::kSegmentBytes);
-  const bool entering = contributions_enter(args, **algorithm, size);
-  auto schedule = planner_->schedule(**algorithm, a.root, p.in_place, joined, entering);
+  const bool entering = contributions_enter(args, **method, size);
+  auto schedule = planner_->schedule(**method, a.root, p.in_place, joined, entering);
   if (!schedule.ok()) return schedule.status();
-  p.id = id_of(a, compared(args), **algorithm, p.in_place, size);
+  p.id = id_of(a, compared(args), **method, p.in_place, size);
   if (args.maker != 0) p.id.kind = args.maker;
   p.hash = fingerprint(p.id, size);
 

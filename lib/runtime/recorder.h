@@ -52,7 +52,10 @@ class Recorder {
   const Identity& who() const noexcept { return who_; }
   // Where to look for what rank `rank` has called; null takes it back. Any thread.
   void watch(int32_t rank, const Board* board) noexcept;
-  void created() noexcept { created_.store(true, std::memory_order_release); }
+  // The communicator is there, with these ways to do a collective, which stay as they are and outlive this.
+  void created(const collectives::Methods& methods) noexcept {
+    methods_.store(&methods, std::memory_order_release);
+  }
 
   // The hot path: stores to one line for each operation, and one store when it is done.
   void started(uint64_t number, const CallId& call) noexcept {
@@ -76,7 +79,12 @@ class Recorder {
   void failed(const Status& status, int32_t culprit, uint64_t operation) noexcept;
 
   // Reading: any thread, a signal handler too.
-  bool is_created() const noexcept { return created_.load(std::memory_order_acquire); }
+  bool is_created() const noexcept { return methods_.load(std::memory_order_acquire) != nullptr; }
+  // The name of what runs `call`; empty where it has none.
+  std::string_view algorithm(const CallId& call) const noexcept {
+    const auto* methods = methods_.load(std::memory_order_acquire);
+    return methods != nullptr ? algorithm_name(call, *methods) : "";
+  }
   // False when the operation is not, or no longer, recorded.
   bool read(uint64_t number, CallId* call) const noexcept;
   uint64_t latest() const noexcept;  // the number of the latest that was started, 0: none
@@ -114,7 +122,8 @@ class Recorder {
   int64_t told_ns_ = 0;  // the driving thread's own
   std::atomic<uint64_t> texts_{0};
   Text text_[2];
-  std::atomic<bool> created_{false}, has_failed_{false};
+  std::atomic<const collectives::Methods*> methods_{nullptr};
+  std::atomic<bool> has_failed_{false};
   mutable std::atomic<bool> kept_{false};
   Failure failure_;  // written once, before has_failed_
   Identity who_;

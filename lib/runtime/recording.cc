@@ -33,7 +33,7 @@ Status Communicator::record_creation(Status status) {
     record_failure(status, -1, 0);
     return status;
   }
-  recorder_.created();
+  recorder_.created(planner_->methods());
   return {};
 }
 

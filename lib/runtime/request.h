@@ -34,7 +34,7 @@ struct Args {
   collectives::ReduceOp op = collectives::ReduceOp::sum;  // or the number of `custom`
   const UserOperator* custom = nullptr;  // made by plait_op_create; in use until the request is freed
   int32_t root = 0;
-  std::string_view algorithm;    // of the table, or empty
+  std::string_view algorithm;    // of the communicator's methods, or empty
   int64_t timeout_ms = 0;        // 0: the communicator's
   bool uneven = false;           // blocks have counts of their own, alltoall: `count` means nothing
   Blocks in_blocks, out_blocks;  // uneven, where this rank's input or output holds a block of each rank
@@ -87,7 +87,7 @@ struct plait_request {
   plait::runtime::Args args;  // without blocks: these are prepared->args
   plait::runtime::Letter letter;
   const plait::runtime::Prepared* prepared = nullptr;  // valid until it is done
-  uint32_t algorithm = 0;                              // of the table
+  const char* algorithm = nullptr;                     // its name
   plait::runtime::Prepared own;                        // of a persistent plan
   bool is_message() const noexcept { return letter.kind != plait::runtime::Letter::Kind::none; }
   bool deadline_set = false;

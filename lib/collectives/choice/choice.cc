@@ -4,7 +4,6 @@
 #include <bit>
 #include <limits>
 
-#include "collectives/choice/outline.h"
 #include "collectives/machine/cost.h"
 
 namespace plait::collectives {
@@ -17,6 +16,8 @@ constexpr int kLargest = 46;  // as a power of two: above, more bytes change not
 
 // Messages simulated for one choice: some 0.3 us each, and as much to build their programs.
 constexpr uint64_t kBudget = 1200;
+// The same where some method was added that nothing but simulation tells about.
+constexpr uint64_t kOpenBudget = 20 * kBudget;
 // A formula may be wrong by this much against another one.
 constexpr double kDoubt = 2.5;
 // Predictions closer than this are alike; then what folds in the order of ranks, and what stands first, is
@@ -25,22 +26,30 @@ constexpr double kAlike = 1.02;
 // The real machine's, below which it does not cut a chunk.
 constexpr uint64_t kSegmentBytes = 256 * 1024;
 
-bool asks_in_place(const Question& q) { return q.in_place && !rooted(q.collective); }
+bool asks_in_place(const Question& q) { return q.in_place && !q.uneven && !rooted(q.collective); }
 
 uint64_t bytes_of_class(int k) { return k == 0 ? 0 : uint64_t{1} << std::min(k - 1, kLargest); }
 
 double time_of(const Candidate& c) { return c.measured ? *c.measured : c.predicted; }
 
 // Where one rank is apart, the others do not know whether its buffers are in place.
-bool buffered(const Algorithm& a, const Question& q) {
-  if (rooted(q.collective)) return a.min_credits[0] > 0 || a.min_credits[1] > 0;
-  return a.min_credits[q.in_place] > 0;
+bool buffered(const Method& m, const Question& q) {
+  if (rooted(q.collective)) return m.min_credits[0] > 0 || m.min_credits[1] > 0;
+  return m.min_credits[q.in_place] > 0;
 }
 
-size_t class_of(const Question& q) {
-  const size_t flags = size_t(asks_in_place(q)) << 3 | size_t(q.commutes) << 2 |
-                       size_t(q.deterministic) << 1 | size_t(q.lengths_known);
-  return (size_t(q.collective) * kFlags + flags) * kSizeClasses + size_t(size_class(q.bytes));
+// Whether nothing but simulation tells what it costs. A row without a formula waits until it is measured.
+bool open(const Method& m) { return m.row == nullptr && !m.outline; }
+
+// Takes `messages` from the budget; false when it does not hold them.
+bool spend(uint64_t& budget, double messages) {
+  if (messages > double(budget)) return false;
+  budget -= uint64_t(messages);
+  return true;
+}
+
+size_t sends_of(const Program& p) {
+  return size_t(std::count_if(p.steps.begin(), p.steps.end(), [](const Step& s) { return sends(s.op); }));
 }
 
 // How much a time is worth: those of another kind do not compare.
@@ -48,9 +57,9 @@ int trust(const Candidate& c) { return c.measured ? 4 : (c.proven ? 2 : 0) + (c.
 
 // Among few ranks of a host these were measured against each other (docs/performance.md), and are the best by
 // far of what others do; what has not been measured beside them waits for a tuning file.
-bool proven(const Algorithm& a, int32_t ranks, int32_t hosts) {
-  if (a.collective != Collective::allreduce || hosts > 1 || ranks > 8) return true;
-  return a.name == "all_to_all" || a.name == "direct" || a.name == "ring";
+bool proven(const Method& m, int32_t hosts) {
+  if (m.collective != Collective::allreduce || hosts > 1 || m.ranks > 8) return true;
+  return m.name == "all_to_all" || m.name == "direct" || m.name == "ring";
 }
 
 // The best one first: the least time, but for those that are alike.
@@ -63,8 +72,8 @@ void put_best_first(std::vector<Candidate>& list) {
     return trust(c) == trust(list[0]) && time_of(c) <= time_of(list[0]) * kAlike;
   };
   auto better = [](const Candidate& a, const Candidate& b) {
-    if (a.algorithm->rank_order != b.algorithm->rank_order) return a.algorithm->rank_order;
-    return a.algorithm < b.algorithm;
+    if (a.method->rank_order != b.method->rank_order) return a.method->rank_order;
+    return a.method->number < b.method->number;
   };
   auto end = std::find_if_not(list.begin(), list.end(), alike);
   auto best = std::min_element(list.begin(), end, better);
@@ -75,7 +84,8 @@ void put_best_first(std::vector<Candidate>& list) {
 
 int size_class(uint64_t bytes) noexcept { return bytes == 0 ? 0 : 1 + int(std::bit_width(bytes - 1)); }
 
-Chooser::Chooser(Room room, Runs runs) : room_(std::move(room)), runs_(std::move(runs)) {
+Chooser::Chooser(Room room, const Methods& methods, Runs runs)
+    : room_(std::move(room)), methods_(methods), runs_(std::move(runs)) {
   std::vector<int32_t> seated;
   for (int32_t r = 0; r < room_.ranks; r++) {
     const auto host = size_t(room_.host(r));
@@ -83,20 +93,29 @@ Chooser::Chooser(Room room, Runs runs) : room_(std::move(room)), runs_(std::move
     most_on_host_ = std::max(most_on_host_, ++seated[host]);
   }
   hosts_ = int32_t(seated.size());
-  use(nullptr);
 }
 
 void Chooser::use(std::shared_ptr<const Tuning> tuning) {
   tuning_ = std::move(tuning);
-  chosen_.assign(size_t(kCollectives) * kFlags * kSizeClasses, nullptr);
+  chosen_.clear();
 }
 
-const Algorithm* Chooser::choose(const Question& question) {
-  const Algorithm*& known = chosen_[class_of(question)];
-  if (known != nullptr) return known;
+// The root matters only where some method is for that one alone.
+uint64_t Chooser::class_of(const Question& q) const {
+  const uint64_t lie = !q.lengths_known ? 3 : q.uneven ? 2 : asks_in_place(q);
+  const uint64_t flags = lie << 2 | uint64_t(q.commutes) << 1 | uint64_t(q.deterministic);
+  const uint64_t root = rooted(q.collective) && methods_.has_own(q.root) ? uint64_t(q.root) + 1 : 0;
+  return ((root * kCollectives + uint64_t(q.collective)) * kFlags + flags) * kSizeClasses +
+         uint64_t(size_class(q.bytes));
+}
+
+const Method* Chooser::choose(const Question& question) {
+  const uint64_t key = class_of(question);
+  if (auto known = chosen_.find(key); known != chosen_.end()) return known->second;
   for (const Candidate& c : candidates(question)) {
-    if (runs_ && !runs_(*c.algorithm, question)) continue;
-    return known = c.algorithm;
+    if (runs_ && !runs_(*c.method, question)) continue;
+    chosen_.emplace(key, c.method);
+    return c.method;
   }
   return nullptr;
 }
@@ -113,19 +132,19 @@ std::vector<Candidate> Chooser::candidates(const Question& question) const {
 
 std::vector<Candidate> Chooser::fitting(const Question& q) const {
   std::vector<Candidate> list;
-  for (const Algorithm& a : algorithms()) {
-    if (a.collective != q.collective || !a.accepts(room_.ranks)) continue;
+  for (const Method* m : methods_.of(q.collective)) {
+    if (!m->fits(q.root, q.in_place, q.uneven)) continue;
     if (reduces(q.collective) && room_.ranks > 1) {
-      if (!q.commutes && !a.rank_order) continue;
-      if (q.deterministic && !a.deterministic) continue;
+      if (!q.commutes && !m->rank_order) continue;
+      if (q.deterministic && !m->deterministic) continue;
     }
     Candidate c;
-    c.algorithm = &a;
-    c.predicted = estimate(a, q);
-    c.proven = proven(a, room_.ranks, hosts_);
+    c.method = m;
+    c.predicted = estimate(*m, q);
+    c.proven = proven(*m, hosts_);
     if (tuning_ != nullptr) {
       const TuningCase known{q.collective, room_.ranks, hosts_, asks_in_place(q)};
-      c.measured = tuning_->seconds(known, a.name, q.bytes);
+      c.measured = tuning_->seconds(known, m->name, q.bytes);
     }
     list.push_back(c);
   }
@@ -133,14 +152,13 @@ std::vector<Candidate> Chooser::fitting(const Question& q) const {
 }
 
 // All terms as if nothing overlapped but the pieces of one message.
-double Chooser::estimate(const Algorithm& algorithm, const Question& q) const {
-  const auto outline = outline_of(q.collective, algorithm.name, room_.ranks);
-  if (!outline) return kUnknown;
-  const Outline& o = *outline;
+double Chooser::estimate(const Method& method, const Question& q) const {
+  if (!method.outline) return kUnknown;
+  const Outline& o = *method.outline;
   if (o.messages == 0) return 0;
   const double bytes = double(q.bytes), moved = bytes * o.moved;
   const Link& link = hosts_ > 1 ? room_.between : room_.inside;
-  const Delivery& d = link.delivery(uint64_t(moved / o.messages), buffered(algorithm, q));
+  const Delivery& d = link.delivery(uint64_t(moved / o.messages), buffered(method, q));
   const double streams = hosts_ > 1 && !o.neighbours ? most_on_host_ : 1;
   const double wire = o.messages * d.gap + moved * std::max(d.byte, link.host_byte * streams);
   const double core = o.messages * (d.send + d.recv) + moved * (d.send_byte + d.recv_byte) +
@@ -152,21 +170,21 @@ double Chooser::estimate(const Algorithm& algorithm, const Question& q) const {
 }
 
 // Long vectors repeat themselves: of many segments a few tell what one more takes.
-std::optional<double> Chooser::simulate(const Algorithm& a, const Question& q, uint64_t& budget) const {
+std::optional<double> Chooser::simulate(const Method& m, const Question& q, uint64_t& budget) const {
   constexpr uint32_t kSome = 8, kMore = 12;
   const int n = room_.ranks;
-  const Sizes sizes = even_sizes(q.bytes, a.chunks(n), kSegmentBytes);
-  const auto outline = outline_of(q.collective, a.name, n);
+  const Sizes sizes = even_sizes(q.bytes, m.chunks, kSegmentBytes);
   const uint32_t segments = sizes.segments <= kMore ? sizes.segments : kSome + kMore;
-  const double messages = outline ? outline->messages * n * segments : double(budget) + 1;
-  if (messages > double(budget)) return {};
-  budget -= uint64_t(messages);
+  if (m.outline && !spend(budget, m.outline->messages * n * segments)) return {};
   std::vector<Program> programs;
-  for (int r = 0; r < n; r++) programs.push_back(a.build(n, r, 0, asks_in_place(q)));
+  for (int r = 0; r < n; r++) {
+    programs.push_back(m.build(r, m.root == kAnyRoot ? 0 : m.root, asks_in_place(q)));
+    if (!m.outline && !spend(budget, double(sends_of(programs.back())) * segments)) return {};
+  }
   auto seconds = [&](uint32_t of_segments) {
     Sizes front = sizes;
     front.segments = of_segments;
-    front.all = std::min<uint64_t>(sizes.all, of_segments * sizes.segment * a.chunks(n));
+    front.all = std::min<uint64_t>(sizes.all, of_segments * sizes.segment * m.chunks);
     front.chunk = std::min(sizes.chunk, of_segments * sizes.segment);
     auto result = cost(programs, front, room_);
     return result.ok() ? result->seconds : kUnknown;
@@ -179,13 +197,17 @@ std::optional<double> Chooser::simulate(const Algorithm& a, const Question& q, u
 // Formulas and simulations are not compared with each other: all that may be the best are simulated, or none.
 void Chooser::simulate_best(std::vector<Candidate>& list, const Question& q) const {
   double least = kUnknown;
-  for (const Candidate& c : list)
-    if (c.proven) least = std::min(least, c.predicted);
-  std::vector<Candidate> simulated = list;
   uint64_t budget = kBudget;
+  for (const Candidate& c : list) {
+    if (!c.proven) continue;
+    least = std::min(least, c.predicted);
+    if (open(*c.method)) budget = kOpenBudget;
+  }
+  std::vector<Candidate> simulated = list;
   for (Candidate& c : simulated) {
-    if (!c.proven || c.predicted > least * kDoubt) continue;
-    const auto seconds = simulate(*c.algorithm, q, budget);
+    if (!c.proven || (c.predicted > least * kDoubt && !open(*c.method))) continue;
+    const auto seconds = simulate(*c.method, q, budget);
+    if (!seconds && open(*c.method)) continue;
     if (!seconds) return;
     c.predicted = *seconds;
     c.simulated = true;

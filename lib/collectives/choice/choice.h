@@ -1,4 +1,4 @@
-// Which algorithm does a call: the cheapest of those that fit, by measured times where there are some, else
+// Which method does a call: the cheapest of those that fit, by measured times where there are some, else
 // by the cost machine and its formulas.
 #pragma once
 
@@ -6,11 +6,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
-#include "collectives/algorithms.h"
 #include "collectives/choice/tuning.h"
 #include "collectives/machine/room.h"
+#include "collectives/method.h"
 
 namespace plait::collectives {
 
@@ -18,14 +19,16 @@ namespace plait::collectives {
 struct Question {
   Collective collective = Collective::barrier;
   uint64_t bytes = 0;          // of the whole vector
+  int32_t root = 0;            // where one rank is apart
   bool in_place = false;       // looked at only where all ranks know it: not where one rank is apart
+  bool uneven = false;         // blocks have lengths of their own, and a rank's place is its own affair
   bool commutes = true;        // the operator, where there is one
   bool deterministic = false;  // the bits must not depend on what is chosen
-  bool lengths_known = true;   // of all messages, by all ranks; else the caller's Runs decides what does
+  bool lengths_known = true;   // of all messages, by all ranks; else it is uneven, and Runs decides what does
 };
 
 struct Candidate {
-  const Algorithm* algorithm = nullptr;
+  const Method* method = nullptr;
   double predicted = 0;            // seconds; infinity: there is no formula, and too much to simulate
   bool simulated = false;          // by the cost machine, not by a formula
   bool proven = true;              // false: others were measured to be good here, this one not yet
@@ -39,16 +42,16 @@ int size_class(uint64_t bytes) noexcept;
 class Chooser {
  public:
   // Whether the real machine runs it; the answer must be alike on all ranks. Asked of winners only.
-  using Runs = std::function<bool(const Algorithm&, const Question&)>;
-  // `room` has passed check_room().
-  explicit Chooser(Room room, Runs runs = {});
+  using Runs = std::function<bool(const Method&, const Question&)>;
+  // `room` has passed check_room(); `methods` are of as many ranks, and stay.
+  Chooser(Room room, const Methods& methods, Runs runs = {});
 
   // Measured times, which all ranks have alike; null: none. Forgets earlier choices.
   void use(std::shared_ptr<const Tuning> tuning);
 
-  // Null where nothing fits. The first call of a class of shapes takes some 100 us, the next ones
-  // nanoseconds.
-  const Algorithm* choose(const Question& question);
+  // Null where nothing fits. The first call of a class of shapes takes some 100 us, where methods were added
+  // that only simulation can tell about some ms, the next ones nanoseconds.
+  const Method* choose(const Question& question);
 
   // All that fit, the best one first; a candidate that does not run may be among them.
   std::vector<Candidate> candidates(const Question& question) const;
@@ -57,16 +60,17 @@ class Chooser {
 
  private:
   std::vector<Candidate> fitting(const Question& question) const;
-  double estimate(const Algorithm& algorithm, const Question& question) const;
-  std::optional<double> simulate(const Algorithm& algorithm, const Question& question,
-                                 uint64_t& budget) const;
+  uint64_t class_of(const Question& question) const;
+  double estimate(const Method& method, const Question& question) const;
+  std::optional<double> simulate(const Method& method, const Question& question, uint64_t& budget) const;
   void simulate_best(std::vector<Candidate>& candidates, const Question& question) const;
 
   Room room_;
+  const Methods& methods_;
   int32_t hosts_ = 1, most_on_host_ = 1;
   Runs runs_;
   std::shared_ptr<const Tuning> tuning_;
-  std::vector<const Algorithm*> chosen_;  // by class of shapes; null: not asked yet
+  std::unordered_map<uint64_t, const Method*> chosen_;  // by class of shapes
 };
 
 }  // namespace plait::collectives

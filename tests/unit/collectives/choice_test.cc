@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "collectives/choice/outline.h"
 #include "collectives/choice/rooms.h"
@@ -20,8 +21,13 @@ Seating spread(int32_t hosts, int32_t each) {
 Question allreduce(uint64_t bytes, bool in_place = true) {
   return {.collective = Collective::allreduce, .bytes = bytes, .in_place = in_place};
 }
+// Chooses among the rows of the table.
+Chooser chooser_of(const Seating& seating, Chooser::Runs runs = {}) {
+  static std::map<int32_t, Methods> methods;
+  return {room_of(seating), methods.try_emplace(seating.ranks, seating.ranks).first->second, std::move(runs)};
+}
 std::string_view name_of_choice(Chooser& chooser, const Question& question) {
-  const Algorithm* chosen = chooser.choose(question);
+  const Method* chosen = chooser.choose(question);
   return chosen == nullptr ? "none" : chosen->name;
 }
 
@@ -45,7 +51,7 @@ TEST(Choice, SizeClasses) {
 // two above.
 TEST(Choice, FewRanksOfOneHost) {
   for (int32_t n = 2; n <= 8; n++) {
-    Chooser chooser(room_of(one_host(n, n > 2 ? 2 : 0)));
+    Chooser chooser = chooser_of(one_host(n, n > 2 ? 2 : 0));
     for (uint64_t bytes : {8u, 64u, 512u, 1024u})
       EXPECT_EQ(name_of_choice(chooser, allreduce(bytes)), "all_to_all") << n << " ranks, " << bytes;
     for (uint64_t bytes : {1025u, 4096u, 65536u, 1u << 20, 16u << 20, 1u << 30})
@@ -54,7 +60,7 @@ TEST(Choice, FewRanksOfOneHost) {
 }
 
 TEST(Choice, TwoHosts) {
-  Chooser chooser(room_of(spread(2, 1)));
+  Chooser chooser = chooser_of(spread(2, 1));
   for (uint64_t bytes : {8u, 4096u, 32768u})
     EXPECT_EQ(name_of_choice(chooser, allreduce(bytes)), "all_to_all") << bytes;
 }
@@ -63,7 +69,7 @@ TEST(Choice, EveryCollectiveHasOne) {
   for (int32_t n : {1, 2, 3, 7, 8, 64, 65, 1000}) {
     for (int32_t each : {1, 2}) {
       if (n % each != 0) continue;
-      Chooser chooser(room_of(each == 1 ? one_host(n) : spread(n / each, each)));
+      Chooser chooser = chooser_of(each == 1 ? one_host(n) : spread(n / each, each));
       for (uint32_t c = 0; c < kCollectives; c++) {
         for (uint64_t bytes : {uint64_t{0}, uint64_t{8}, uint64_t{1} << 20, uint64_t{1} << 40, UINT64_MAX}) {
           EXPECT_NE(chooser.choose({.collective = Collective(c), .bytes = bytes}), nullptr)
@@ -76,11 +82,10 @@ TEST(Choice, EveryCollectiveHasOne) {
 
 TEST(Choice, KeepsTheOrderOfRanksWhereItMust) {
   for (int32_t n : {2, 5, 100}) {
-    Chooser chooser(room_of(one_host(n)));
+    Chooser chooser = chooser_of(one_host(n));
     for (Collective c : {Collective::allreduce, Collective::reduce_scatter, Collective::reduce}) {
       for (uint64_t bytes : {8u, 1u << 20}) {
-        const Algorithm* chosen =
-            chooser.choose({.collective = c, .bytes = uint64_t(bytes), .commutes = false});
+        const Method* chosen = chooser.choose({.collective = c, .bytes = uint64_t(bytes), .commutes = false});
         ASSERT_NE(chosen, nullptr);
         EXPECT_TRUE(chosen->rank_order) << chosen->name;
         chosen = chooser.choose({.collective = c, .bytes = uint64_t(bytes), .deterministic = true});
@@ -93,7 +98,7 @@ TEST(Choice, KeepsTheOrderOfRanksWhereItMust) {
 
 TEST(Choice, SkipsWhatDoesNotRun) {
   std::vector<std::string_view> asked;
-  Chooser chooser(room_of(one_host(4)), [&](const Algorithm& a, const Question&) {
+  Chooser chooser = chooser_of(one_host(4), [&](const Method& a, const Question&) {
     asked.push_back(a.name);
     return a.name == "ring";
   });
@@ -106,13 +111,13 @@ TEST(Choice, SkipsWhatDoesNotRun) {
 }
 
 TEST(Choice, NothingFits) {
-  Chooser chooser(room_of(one_host(4)), [](const Algorithm&, const Question&) { return false; });
+  Chooser chooser = chooser_of(one_host(4), [](const Method&, const Question&) { return false; });
   EXPECT_EQ(chooser.choose(allreduce(8)), nullptr);
 }
 
 // Where one rank is apart, only that one knows whether its buffers are in place.
 TEST(Choice, RootedCallsAreChosenAlikeInPlaceOrNot) {
-  Chooser one(room_of(one_host(5))), other(room_of(one_host(5)));
+  Chooser one = chooser_of(one_host(5)), other = chooser_of(one_host(5));
   for (Collective c : {Collective::broadcast, Collective::reduce, Collective::gather, Collective::scatter}) {
     for (uint64_t bytes = 1; bytes < 1 << 24; bytes *= 4) {
       EXPECT_EQ(one.choose({.collective = c, .bytes = bytes, .in_place = true}),
@@ -128,7 +133,7 @@ std::shared_ptr<Tuning> tuning(std::initializer_list<TuningRow> rows) {
 }
 
 TEST(Choice, MeasuredTimesDecide) {
-  Chooser chooser(room_of(one_host(4)));
+  Chooser chooser = chooser_of(one_host(4));
   EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "all_to_all");
   chooser.use(tuning({{8, {{"ring", 1e-6}, {"direct", 2e-6}, {"all_to_all", 3e-6}, {"no such", 1e-9}}},
                       {1024, {{"ring", 9e-6}, {"direct", 8e-6}}}}));
@@ -138,7 +143,7 @@ TEST(Choice, MeasuredTimesDecide) {
   // What was not measured is as before.
   EXPECT_EQ(name_of_choice(chooser, allreduce(8, false)), "all_to_all");
   const auto list = chooser.candidates(allreduce(8));
-  EXPECT_EQ(list[0].algorithm->name, "ring");
+  EXPECT_EQ(list[0].method->name, "ring");
   EXPECT_DOUBLE_EQ(*list[0].measured, 1e-6);
   EXPECT_DOUBLE_EQ(*list[1].measured, 2e-6);
   chooser.use(nullptr);
@@ -147,7 +152,7 @@ TEST(Choice, MeasuredTimesDecide) {
 
 // Times that are alike within the noise leave it to what folds in the order of ranks.
 TEST(Choice, WhatIsAlikeKeepsTheOrderOfRanks) {
-  Chooser chooser(room_of(one_host(4)));
+  Chooser chooser = chooser_of(one_host(4));
   chooser.use(tuning({{8, {{"ring", 1e-6}, {"direct", 1.01e-6}}}}));
   EXPECT_EQ(name_of_choice(chooser, allreduce(8)), "direct");
   chooser.use(tuning({{8, {{"ring", 1e-6}, {"direct", 1.1e-6}}}}));
@@ -156,10 +161,10 @@ TEST(Choice, WhatIsAlikeKeepsTheOrderOfRanks) {
 
 // Bytes of many ranks queue at the NIC of their host.
 TEST(Choice, ManyDoNotAllSendToAll) {
-  Chooser chooser(room_of(spread(64, 8)));
+  Chooser chooser = chooser_of(spread(64, 8));
   const auto list = chooser.candidates(allreduce(uint64_t{1} << 30));
   auto time_of = [&](std::string_view name) {
-    auto found = std::find_if(list.begin(), list.end(), [&](auto& c) { return c.algorithm->name == name; });
+    auto found = std::find_if(list.begin(), list.end(), [&](auto& c) { return c.method->name == name; });
     return found == list.end() ? -1 : found->predicted;
   };
   EXPECT_LT(time_of("ring"), time_of("direct"));
@@ -169,10 +174,10 @@ TEST(Choice, ManyDoNotAllSendToAll) {
 
 // What has not been measured where others have waits for a tuning file.
 TEST(Choice, WhatIsNotProvenIsNotTaken) {
-  Chooser chooser(room_of(one_host(8, 2)));
+  Chooser chooser = chooser_of(one_host(8, 2));
   for (const Candidate& c : chooser.candidates(allreduce(4096)))
-    EXPECT_EQ(c.proven, c.algorithm->name == "ring" || c.algorithm->name == "direct" ||
-                            c.algorithm->name == "all_to_all");
+    EXPECT_EQ(c.proven,
+              c.method->name == "ring" || c.method->name == "direct" || c.method->name == "all_to_all");
   auto measured = std::make_shared<Tuning>();
   measured->cases[{Collective::allreduce, 8, 1, true}] = {{4096, {{"star", 1e-6}, {"direct", 2e-6}}}};
   chooser.use(measured);
@@ -180,7 +185,7 @@ TEST(Choice, WhatIsNotProvenIsNotTaken) {
 }
 
 TEST(Choice, CandidatesAreSimulatedWhereThatIsCheap) {
-  Chooser few(room_of(one_host(4))), many(room_of(one_host(1024)));
+  Chooser few = chooser_of(one_host(4)), many = chooser_of(one_host(1024));
   EXPECT_TRUE(few.candidates(allreduce(4096))[0].simulated);
   const auto list = many.candidates(allreduce(4096));
   EXPECT_FALSE(list[0].simulated);

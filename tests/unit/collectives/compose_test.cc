@@ -5,6 +5,8 @@
 #include <random>
 
 #include "base/clock.h"
+#include "collectives/chunkwise.h"
+#include "collectives/method.h"
 #include "unit/collectives/programs.h"
 
 namespace plait::collectives {
@@ -43,6 +45,23 @@ void check(Collective collective, const Composition& composition, int root) {
   }
 }
 
+// The same as it runs where chunks are large.
+void check_apart(Collective collective, const Composition& composition, int root) {
+  auto method = method_of(std::make_shared<const Composition>(composition), "x/y");
+  if (!method.ok()) {
+    EXPECT_TRUE(collective == Collective::reduce_scatter && composition.levels() > 2);
+    return;
+  }
+  for (bool in_place : {false, true}) {
+    std::vector<Program> programs;
+    for (int r = 0; r < composition.n(); r++) programs.push_back(chunkwise(method->build(r, root, in_place)));
+    Proof proof = prove({collective, root}, programs);
+    ASSERT_TRUE(proof.status.ok()) << proof.status.text();
+    EXPECT_LE(proof.min_credits, method->min_credits[in_place]);
+    EXPECT_TRUE(proof.rank_order || !method->rank_order);
+  }
+}
+
 std::string text_of(const Sizes& sizes) {
   std::string text;
   for (const auto& level : sizes) {
@@ -63,6 +82,7 @@ void expect_proved(std::string_view algorithms, const Sizes& sizes, std::vector<
     }
     for (int root = 0; root < (rooted(collective) ? composition->n() : 1); root++) {
       check(collective, *composition, root);
+      check_apart(collective, *composition, root);
     }
   }
 }
@@ -196,7 +216,9 @@ TEST(Compose, AtRandom) {
     if (random() % 2) std::shuffle(order.begin(), order.end(), random);
     auto composition = compose(collective, algorithms, sizes, order);
     if (!composition.ok()) continue;
-    check(collective, *composition, int(random() % unsigned(composition->n())));
+    const int root = int(random() % unsigned(composition->n()));
+    check(collective, *composition, root);
+    check_apart(collective, *composition, root);
     if (testing::Test::HasFailure()) return;
     proved++;
   }

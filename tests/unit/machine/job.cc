@@ -191,8 +191,8 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
   Planner planner(rank, job.ranks);
   Call call;
   call.layout = view.layout();
-  auto schedule =
-      planner.schedule(*job.algorithm, job.root, view.in_place(), joins(call.layout) && !job.apart);
+  const Method& method = *planner.methods().find(job.collective(), job.algorithm->name);
+  auto schedule = planner.schedule(method, job.root, view.in_place(), joins(call.layout) && !job.apart);
   if (!schedule.ok()) return schedule.status();
   call.schedule = *schedule;
   call.fold = fold_kernel(Dtype::float32, ReduceOp::sum);

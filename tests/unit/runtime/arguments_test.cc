@@ -137,20 +137,25 @@ TEST(Arguments, ShapesDifferByContentNotByAddress) {
 }
 
 TEST(Describe, CallsWithCounts) {
+  const collectives::Methods methods(12);
   CallId id{.kind = uint32_t(Collective::allgather),
             .dtype = 7,
             .in_place = 0,
             .count = 300,
             .counts = 12,
             .counts_hash = 0x1c5a};
-  EXPECT_EQ(describe(id), "allgatherv(12 counts #00001c5a, 300 elements, float32)");
+  EXPECT_EQ(describe(id, methods), "allgatherv(12 counts #00001c5a, 300 elements, float32)");
   CallId other = id;
   other.counts_hash++;
   EXPECT_NE(id, other);
   id = {.kind = uint32_t(Collective::gather), .dtype = 7, .root = 3, .counts = 12};
-  EXPECT_EQ(describe(id), "gatherv(12 counts, float32, root=3)");
+  EXPECT_EQ(describe(id, methods), "gatherv(12 counts, float32, root=3)");
   id.counts = 0;
-  EXPECT_EQ(describe(id), "gather(count=0, float32, root=3)");
+  EXPECT_EQ(describe(id, methods), "gather(count=0, float32, root=3)");
+  id.algorithm = methods.find(Collective::gather, "linear")->number + 1;
+  EXPECT_EQ(describe(id, methods), "gather(count=0, float32, root=3) by linear");
+  id.algorithm = methods.size() + 1;  // a peer's memory may hold anything
+  EXPECT_EQ(describe(id, methods), "gather(count=0, float32, root=3)");
 }
 
 }  // namespace

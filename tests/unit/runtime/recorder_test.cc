@@ -64,7 +64,9 @@ TEST_F(Recorded, KeepsTheLastOperations) {
 TEST_F(Recorded, WritesWhoAndWhat) {
   recorder_.started(1, {.kind = 3, .dtype = 99, .root = 2, .count = UINT64_MAX});
   recorder_.started(2, {.kind = uint32_t(collectives::Collective::barrier)});
-  recorder_.created();
+  EXPECT_EQ(dump()["created"], false);
+  const collectives::Methods methods(3);
+  recorder_.created(methods);
   const json d = dump(Why::error);
   EXPECT_EQ(d["job"], "a \"job\"");
   EXPECT_EQ(d["why"], "error");
