@@ -85,6 +85,7 @@ TEST_F(PlaitProgram, WrongUses) {
       {{"show", "ring", "allreduce", "--rank", "4"}, "--rank 4: there are ranks 0 to 3"},
       {{"prove", "star", "broadcast", "--root", "4"}, "--root 4: there are ranks 0 to 3"},
       {{"prove", "ring", "--rank", "0"}, "--rank is for show"},
+      {{"prove", "ring", "--name", "x"}, "--name is for export and convert"},
       {{"prove", "ring", "-o", "x"}, "prove writes no file"},
       {{"draw", "ring", "allreduce"}, "draw needs -o FILE"},
       {{"draw", "ring", "allreduce", "-o", "/nowhere/at.svg"}, "cannot write /nowhere/at.svg"},
@@ -160,6 +161,14 @@ TEST_F(PlaitProgram, ConvertsDrawsAndTraces) {
   EXPECT_TRUE(contains(read("swap.svg"), "swap allgather"));
   EXPECT_EQ(plait_program({"trace", xml, "-o", path("trace.json")}).status, 0);
   EXPECT_FALSE(nlohmann::json::parse(read("trace.json"))["traceEvents"].empty());
+}
+
+TEST_F(PlaitProgram, NamesWhatItWrites) {
+  const Outcome o = plait_program(
+      {"export", "ring", "allreduce", "-n", "3", "--name", "my \"ring\"", "-o", path("ring.json")});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(nlohmann::json::parse(read("ring.json"))["name"], "my \"ring\"");
+  EXPECT_EQ(plait_program({"prove", path("ring.json")}).status, 0);
 }
 
 TEST_F(PlaitProgram, ExportsWhatItReadsAgain) {

@@ -119,6 +119,7 @@ Status export_json(const Options& o) {
   if (!set.ok()) return set.status();
   auto admitted = exchange::admit(std::move(*set));
   if (!admitted.ok()) return admitted.status();
+  if (!o.name.empty()) admitted->set.name = o.name;
   return exchange::write_file(o.output, exchange::to_json(admitted->set));
 }
 

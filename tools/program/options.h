@@ -11,6 +11,7 @@ struct Options {
   std::string command;             // "list", ...
   std::vector<std::string> words;  // after it: a file, or an algorithm and a collective
   std::string output;              // empty: none given
+  std::string name;                // of the algorithm in the file that is written; empty: as it is
   int ranks = 4;
   int root = 0;
   std::optional<int> rank;  // show this one only
