@@ -199,6 +199,9 @@ typedef struct plait_comm_config {
    * lie on hosts (docs/deterministic.md says what that costs). Alike on all ranks, else PLAIT_ERR_MISMATCH; children
    * inherit it. PLAIT_DETERMINISTIC=1 */
   int32_t deterministic;
+  const char* programs;       /* files of programs, JSON or MSCCL XML, separated by ':': proved, then algorithms like plait's
+                                 own, by their names, where their number of ranks fits (docs/exchange.md). Alike on all
+                                 ranks; children inherit them. PLAIT_PROGRAMS */
 } plait_comm_config;
 
 /* Makes a unique id for one communicator and starts listening for its ranks. Call it in the process that will be rank 0,
@@ -210,7 +213,7 @@ PLAIT_API plait_status plait_get_unique_id(const char* interface_name, uint16_t 
 /* Makes a communicator. Collective. config may be NULL. *comm belongs to the caller, who ends it by plait_comm_destroy.
  * Ranks of a job may create several communicators, in the same order on every rank.
  * PLAIT_ERR_INVALID, PLAIT_ERR_STATE (no plait_init), PLAIT_ERR_TIMEOUT (names the ranks that did not come),
- * PLAIT_ERR_PEER, PLAIT_ERR_VERSION, PLAIT_ERR_AUTH, PLAIT_ERR_MISMATCH (size, or a rank twice), PLAIT_ERR_MEMORY,
+ * PLAIT_ERR_PEER, PLAIT_ERR_VERSION, PLAIT_ERR_AUTH, PLAIT_ERR_MISMATCH (size, a rank twice, programs), PLAIT_ERR_MEMORY,
  * PLAIT_ERR_SYSTEM, PLAIT_ERR_UNSUPPORTED. */
 PLAIT_API plait_status plait_comm_create(const plait_comm_config* config, plait_comm** comm);
 

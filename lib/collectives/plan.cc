@@ -140,8 +140,15 @@ Status Planner::lowers(const Method& method, int32_t rank, bool in_place) const 
     if (step.lane >= transport::kStreams)
       return refuse(fmt::format("lane {}, and there are {} streams", step.lane, transport::kStreams));
   }
-  for (bool joined : {true, false}) {
-    auto schedule = real::lower(joined ? program : chunkwise(program), {});
+  std::vector<Program> forms = {program, chunkwise(program)};
+  if (method.row == nullptr && reduces(method.collective)) {
+    auto scaled = entered(program);
+    if (!scaled.ok()) return refuse(scaled.status().text());
+    forms.push_back(chunkwise(*scaled));
+    forms.push_back(std::move(*scaled));
+  }
+  for (Program& form : forms) {
+    auto schedule = real::lower(std::move(form), {});
     if (!schedule.ok()) return refuse(schedule.status().text());
   }
   return {};

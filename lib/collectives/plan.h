@@ -49,6 +49,8 @@ class Planner {
 
   // Code::unsupported when the named algorithm does not exist or does not fit the call, or when none does.
   Result<const Method*> choose(const Shape& shape);
+  // Whether the machine runs `method`, one of methods(), on every rank; else why not. Remembered.
+  const Status& runs(const Method& method, bool in_place);
   // All that fit `shape`, the best one first, with their times; `shape.algorithm` is not looked at.
   std::vector<Candidate> candidates(const Shape& shape) const;
   // The same for people: a line each.
@@ -65,7 +67,6 @@ class Planner {
   Result<const Method*> by_name(const Shape& shape);
   std::string names(Collective collective, bool (*of)(const Method&)) const;
   bool moves_straight(const Method& method) const;
-  const Status& runs(const Method& method, bool in_place);
   Status lowers(const Method& method, int32_t rank, bool in_place) const;
   Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined,
                               bool entering) const;

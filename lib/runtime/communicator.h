@@ -21,6 +21,7 @@
 #include "runtime/fabric.h"
 #include "runtime/messages.h"
 #include "runtime/peer.h"
+#include "runtime/programs.h"
 #include "runtime/recorder.h"
 #include "runtime/request.h"
 #include "transport/exchange.h"
@@ -105,8 +106,11 @@ class Communicator {
   explicit Communicator(const Config& config);
   // join.cc: becoming a communicator.
   Status join(uint32_t epoch);
+  Status join_nobody();
   Status settle_in(const transport::Bounds& bounds);
   Result<std::shared_ptr<const collectives::Tuning>> read_tuning() const;
+  Status read_programs();
+  Status agree_on_programs(const Status& mine, bool differ, const transport::Bounds& bounds);
   Status unlike(int32_t rank) const;
   Status share_identities(const transport::Bounds& bounds);
   Status open_network(const transport::Bounds& bounds);
@@ -223,6 +227,7 @@ class Communicator {
   const plait_request* waited_ =
       nullptr;  // for errors; not looked into unless it is a message that is pending
 
+  std::shared_ptr<const Programs> programs_;  // of files; null: not read yet
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;
   std::vector<Prepared> shapes_;   // cache of recent shapes, by hash

@@ -71,6 +71,8 @@ Status read_network(Config& c) {
 Status read_choices(const plait_comm_config& given, Config& c) {
   if (const char* tuning = variable("PLAIT_TUNING")) c.tuning = tuning;
   if (given.tuning_file != nullptr) c.tuning = given.tuning_file;
+  if (const char* programs = variable("PLAIT_PROGRAMS")) c.programs = programs;
+  if (given.programs != nullptr) c.programs = given.programs;
   int64_t deterministic = 0;
   PLAIT_TRY(read_number("PLAIT_DETERMINISTIC", 0, 1, &deterministic));
   c.deterministic = deterministic == 1 || given.deterministic != 0;
@@ -260,7 +262,8 @@ Result<Config> resolve_child(const Config& parent, const plait_comm_config* conf
   const bool names = given.job != nullptr || given.host_id != nullptr || given.interface_name != nullptr ||
                      given.secret_file != nullptr || given.address != nullptr || given.unique_id != nullptr ||
                      given.allgather != nullptr || given.allgather_context != nullptr ||
-                     given.parent != nullptr || given.tuning_file != nullptr || given.deterministic != 0;
+                     given.parent != nullptr || given.tuning_file != nullptr || given.deterministic != 0 ||
+                     given.programs != nullptr;
   if (numbers || names) {
     return Status(Code::invalid,
                   "plait_comm_config: a communicator that is made from another takes its timeouts from here "

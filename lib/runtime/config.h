@@ -19,7 +19,8 @@ struct Config {
   std::string host_id;  // empty: found out
   int64_t bootstrap_timeout_ms = 60'000;
   int64_t timeout_ms = 600'000;
-  std::string tuning;  // path of a tuning file; empty: none
+  std::string tuning;    // path of a tuning file; empty: none
+  std::string programs;  // paths of files of programs, separated by colons
   bool deterministic = false;
   // How ranks meet: see bootstrap::Membership.
   std::string root;

@@ -22,7 +22,7 @@ struct Info {
   uint32_t fences = 0;  // 1: it joined base/fence.h
   uint32_t tuning = 0;  // of its tuning file; 0: none
   uint32_t deterministic = 0;
-  uint32_t reserved = 0;
+  uint32_t programs = 0;  // of its files of programs; 0: it cannot use them
   Seat seat;
 };
 
@@ -118,6 +118,12 @@ Status Communicator::make_board() {
   return {};
 }
 
+// A rank alone agrees with itself.
+Status Communicator::join_nobody() {
+  PLAIT_TRY(read_programs());
+  return programs_->add_to(*planner_);
+}
+
 std::string Communicator::name_of(int32_t rank) const {
   std::string name = "rank " + std::to_string(rank);
   if (group_ == nullptr) return name;
@@ -127,7 +133,7 @@ std::string Communicator::name_of(int32_t rank) const {
 
 Status Communicator::join(uint32_t epoch) {
   PLAIT_TRY(make_board());
-  if (config_.size == 1) return {};
+  if (config_.size == 1) return join_nobody();
   const transport::Bounds bounds{Deadline::in_ms(config_.bootstrap_timeout_ms), &abort_};
   auto membership = config_.membership(epoch);
   if (!membership.ok()) return membership.status();
@@ -180,7 +186,9 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
   Bytes mine;
   auto tuning = read_tuning();
   if (!tuning.ok()) return tuning.status();
-  append(mine, Info{fences_, fingerprint(tuning->get()), config_.deterministic, 0, my_seat()});
+  const Status programs = read_programs();
+  append(mine, Info{fences_, fingerprint(tuning->get()), config_.deterministic,
+                    programs.ok() ? programs_->fingerprint() : 0, my_seat()});
   mine.insert(mine.end(), identity.begin(), identity.end());
   auto all = group_->allgather(mine, bounds);
   if (!all.ok()) return all.status();
@@ -188,7 +196,8 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
   std::vector<Seat> seats(size_t(config_.size));
   collectives::Seating seating{.ranks = config_.size};
   int32_t differs = -1;
-  uint32_t first_tuning = 0;
+  uint32_t first_tuning = 0, first_programs = 0;
+  bool programs_differ = false;
   for (int32_t r = 0; r < config_.size; r++) {
     ByteView view = (*all)[size_t(r)];
     Info info;
@@ -200,6 +209,8 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
     const std::string host(reinterpret_cast<const char*>(view.data()), view.size());
     seating.host_of.push_back(hosts.try_emplace(host, int32_t(hosts.size())).first->second);
     if (r == 0) first_tuning = info.tuning;
+    if (r == 0) first_programs = info.programs;
+    programs_differ = programs_differ || info.programs == 0 || info.programs != first_programs;
     if (info.tuning != first_tuning && differs < 0) differs = r;
   }
   levels_.near = int32_t(std::count(ways_.begin(), ways_.end(), Way::shm));
@@ -214,7 +225,24 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
   } else if (*tuning != nullptr) {
     planner_->use(*tuning);
   }
-  return {};
+  return agree_on_programs(programs, programs_differ, bounds);
+}
+
+// A child has them from its parent.
+Status Communicator::read_programs() {
+  if (programs_ != nullptr) return {};
+  auto read = Programs::read(config_.programs);
+  if (read.ok()) programs_ = std::move(read).value();
+  return read.status();
+}
+
+// `mine`: of reading this rank's. `differ`: those of some ranks do, or cannot be used, as all ranks know.
+Status Communicator::agree_on_programs(const Status& mine, bool differ, const transport::Bounds& bounds) {
+  if (!differ) return programs_->add_to(*planner_);
+  auto cards = group_->allgather(mine.ok() ? programs_->card() : card_of(mine), bounds);
+  PLAIT_TRY(mine);
+  if (!cards.ok()) return cards.status();
+  return compare_cards(*cards, [&](int32_t rank) { return name_of(rank); });
 }
 
 Status Communicator::choose_network() {

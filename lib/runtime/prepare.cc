@@ -8,6 +8,7 @@
 namespace plait::runtime {
 
 using collectives::Collective;
+using collectives::Range;
 using collectives::real::Layout;
 using collectives::real::Part;
 
@@ -63,6 +64,29 @@ Layout uneven(Prepared& p, int32_t rank, int32_t size) {
   return collectives::real::uneven_layout(collectives::size_of(a.dtype), p.in_parts, p.out_parts, lengths);
 }
 
+// Slots [range.first, range.end()) of a buffer, one behind the other.
+void place_pieces(Range range, const std::vector<uint64_t>& lengths, std::vector<Part>& parts) {
+  parts.assign(range.count > 0 ? lengths.size() : 0, {});
+  uint64_t at = 0;
+  for (uint32_t c = range.first; c < range.end(); c++) {
+    parts[c] = {at, lengths[c]};
+    at += lengths[c];
+  }
+}
+
+// An imported program may cut each rank's part into pieces that do not come out even: each has its own
+// length.
+Layout pieces_layout(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
+  const Args& a = p.args;
+  const uint64_t pieces = chunks / uint32_t(size), most = (a.count + pieces - 1) / pieces;
+  p.lengths.resize(chunks);
+  for (uint32_t c = 0; c < chunks; c++)
+    p.lengths[c] = std::min(most, a.count - std::min(a.count, c % pieces * most));
+  place_pieces(collectives::input_of(a.collective, size, rank, a.root, chunks), p.lengths, p.in_parts);
+  place_pieces(collectives::output_of(a.collective, size, rank, a.root, chunks), p.lengths, p.out_parts);
+  return collectives::real::uneven_layout(collectives::size_of(a.dtype), p.in_parts, p.out_parts, p.lengths);
+}
+
 // `chunks`: into how many the method cuts the vector.
 Layout layout_of(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
   const Args& a = p.args;
@@ -70,7 +94,9 @@ Layout layout_of(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
   const size_t element = collectives::size_of(a.dtype);
   const uint64_t elements = elements_of(a, size), own = uint64_t(rank) * a.count;
   if (!collectives::parted(a.collective)) return collectives::real::even_layout(elements, element, chunks);
-  Layout layout{.element_bytes = element, .elements = elements, .per_chunk = a.count};
+  const uint32_t pieces = chunks / uint32_t(size);  // of each rank's part
+  if (a.count % pieces != 0) return pieces_layout(p, chunks, rank, size);
+  Layout layout{.element_bytes = element, .elements = elements, .per_chunk = a.count / pieces};
   switch (a.collective) {
     case Collective::allgather:
     case Collective::gather:

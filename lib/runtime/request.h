@@ -65,6 +65,7 @@ struct Prepared {
   Args args;
   std::vector<size_t> in_counts, in_displacements, out_counts, out_displacements;
   std::vector<collectives::real::Part> in_parts, out_parts;
+  std::vector<uint64_t> lengths;  // of chunks that are uneven in an even call
   bool in_place = false;
   bool valid = false;
   // Found out when it first runs: all ranks that it touches are connected; some of them over a network.

@@ -103,6 +103,7 @@ Result<std::unique_ptr<Communicator>> Communicator::raise(const Family& family,
   config.size = int32_t(family.ranks.size());
   config.local_rank = -1;
   std::unique_ptr<Communicator> child(new Communicator(config));
+  child->programs_ = programs_;
   Recorder::Identity who = recorder_.who();
   if (who.job_rank < 0) who.job_rank = who.rank;
   who.rank = config.rank;
@@ -110,6 +111,7 @@ Result<std::unique_ptr<Communicator>> Communicator::raise(const Family& family,
   who.split += (who.split.empty() ? "" : "-") + family.name;
   child->begin_record(std::move(who));
   Status status = child->make_board();
+  if (status.ok() && config.size == 1) status = child->join_nobody();
   if (status.ok() && config.size > 1) {
     status = child->join_family(*this, family, std::move(*mine), deadline);
     if (!status.ok()) status = explain(family, std::move(status));

@@ -223,6 +223,33 @@ TEST(PlaitPerf, ExplainsMistakes) {
   EXPECT_TRUE(contains(alone({"broadcast", "-r", "1", "-e", "8"}).err, "there is no such rank"));
 }
 
+// A program of a file, by the name that it has there; and ranks that were not given the same.
+TEST(PlaitPerf, RunsImportedPrograms) {
+  const Folder folder;
+  const Outcome made = run({{required("PLAIT_PROGRAM"), "export", "ring", "allreduce", "-n", "3", "--name",
+                             "mine", "-o", folder.file()},
+                            {},
+                            {},
+                            {}});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const Words words = Words{required("PLAIT_RUN"), "--no-prefix", "-n", "3"};
+  const Words perf =
+      Words{required("PLAIT_PERF"), "allreduce", "-A", "mine", "-b", "8", "-e", "64K", "-f", "128"};
+  const Outcome o = run({words + perf + kShort, {{"PLAIT_PROGRAMS", folder.file()}}, {}, {}}, 120);
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(contains(o.out, "algorithm: mine")) << o.out;
+  const auto table = rows(o.out);
+  ASSERT_EQ(table.size(), 3u) << o.out;
+  for (const Words& row : table) EXPECT_EQ(row[8] + row[12], "00") << o.out;
+
+  const std::string apart =
+      "[ $RANK = 1 ] && unset PLAIT_PROGRAMS; exec " + required("PLAIT_PERF") + " allreduce -A mine";
+  const Outcome refused =
+      run({words + Words{"sh", "-c", apart}, {{"PLAIT_PROGRAMS", folder.file()}}, {}, {}}, 120);
+  EXPECT_NE(refused.status, 0);
+  EXPECT_TRUE(contains(refused.err, ") lacks " + folder.file() + " of rank 0 (")) << refused.err;
+}
+
 TEST(PlaitPerf, HelpFitsAScreen) {
   Outcome o = alone({"--help"});
   EXPECT_EQ(o.status, 0);
