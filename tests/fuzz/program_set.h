@@ -3,8 +3,10 @@
 
 #include "collectives/exchange/admit.h"
 #include "collectives/exchange/json.h"
+#include "collectives/exchange/method.h"
 #include "collectives/exchange/svg.h"
 #include "collectives/exchange/trace.h"
+#include "collectives/plan.h"
 #include "fuzz.h"
 
 namespace plait::fuzz {
@@ -46,6 +48,29 @@ inline void check_drawn(const ProgramSet& set, bool in_place) {
   require(!to_trace(set, in_place, *rounds, rounds->timing(1)).empty(), "there is a trace");
 }
 
+// What a communicator does with it: it is proved once more, lowered for every rank, and made ready to run.
+inline void check_run(Admitted admitted) {
+  admitted.set.name = "fuzzed";  // the one of the file may be taken
+  const int32_t ranks = admitted.set.ranks(), root = admitted.set.root;
+  const auto method = method_of(std::make_shared<const Admitted>(std::move(admitted)));
+  if (!method.ok()) {
+    require(method.status().text().starts_with("x.json:"), "a refusal names the file");
+    return;
+  }
+  for (int32_t rank = 0; rank < ranks; rank++) {
+    Planner planner(rank, ranks);
+    require(planner.add(*method).ok(), "what is proved is added");
+    const Method& added = *planner.methods().find(method->collective, "fuzzed");
+    for (bool in_place : {false, true}) {
+      if (!added.fits(root, in_place, false) || !planner.runs(added, in_place).ok()) continue;
+      for (bool joined : {false, true}) {
+        for (bool entering : {false, reduces(added.collective)})
+          require(planner.schedule(added, root, in_place, joined, entering).ok(), "what runs has a schedule");
+      }
+    }
+  }
+}
+
 inline void check_set(const ProgramSet& set) {
   require(is_printable(set.name), "a name can be shown");
   for (const auto& programs : set.programs) {
@@ -64,6 +89,7 @@ inline void check_set(const ProgramSet& set) {
   for (bool in_place : {false, true}) {
     if (admitted->set.has(in_place)) check_drawn(admitted->set, in_place);
   }
+  check_run(*admitted);
 }
 
 }  // namespace plait::fuzz
