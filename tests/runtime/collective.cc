@@ -157,8 +157,8 @@ void fill(const Mine& m, const Pointers& p, const Room& room, int turn) {
   std::memset(room.second, kUntouched, room.bytes);
   const size_t e = size_of(m.c.dtype);
   for (const Piece& piece : m.gives) {
-    for (size_t i = 0; i < piece.count; i++)
-      store(p.in + (piece.offset + i) * e, m.c.dtype, value(m, piece, i, turn));
+    store_all(p.in + piece.offset * e, m.c.dtype, piece.count,
+              [&](size_t i) { return value(m, piece, i, turn); });
   }
 }
 
@@ -167,13 +167,10 @@ std::string check(const Mine& m, const Pointers& p, const Room& room, int turn) 
   std::vector<std::pair<const char*, const char*>> touched;
   for (const Piece& piece : m.gets) {
     const char* at = p.out + piece.offset * e;
-    for (size_t i = 0; i < piece.count; i++) {
-      unsigned char want[8];
-      store(want, m.c.dtype, value(m, piece, i, turn));
-      if (std::memcmp(at + i * e, want, e) != 0) {
-        return name(m.c) + ": element " + std::to_string(i) + " of what comes from rank " +
-               std::to_string(piece.of) + " is wrong";
-      }
+    auto wanted = [&](size_t i) { return value(m, piece, i, turn); };
+    if (auto i = first_wrong(at, m.c.dtype, piece.count, wanted)) {
+      return name(m.c) + ": element " + std::to_string(*i) + " of what comes from rank " +
+             std::to_string(piece.of) + " is wrong";
     }
     touched.emplace_back(at, at + piece.count * e);
   }

@@ -79,19 +79,23 @@ plait_status call(const Case& c, plait_comm* comm, const void* in, void* out) {
   return PLAIT_ERR_INTERNAL;
 }
 
-// Element i of the result of `rank`.
-int64_t wanted(const Case& c, int rank, int size, size_t i) {
+// The first wrong element of the result of `rank`.
+std::optional<size_t> first_wrong(const Case& c, int rank, int size, const char* out) {
+  auto check = [&](auto value) { return test::first_wrong(out, c.dtype, c.count, value); };
   switch (c.kind) {
     case Kind::allreduce:
-      return reduced(size, i, c.op, c.dtype);
+      return check([&](size_t i) { return reduced(size, i, c.op, c.dtype); });
     case Kind::reduce_scatter:
-      return reduced(size, size_t(rank) * c.count + i, c.op, c.dtype);
-    case Kind::allgather:
-      return element(int(i / c.count), size, i % c.count, PLAIT_SUM, c.dtype);
+      return check([&](size_t i) { return reduced(size, size_t(rank) * c.count + i, c.op, c.dtype); });
     case Kind::broadcast:
-      return element(c.root, size, i, PLAIT_SUM, c.dtype);
+      return check([&](size_t i) { return element(c.root, size, i, PLAIT_SUM, c.dtype); });
+    case Kind::allgather:
+      for (int r = 0; r < size; r++, out += c.count * size_of(c.dtype)) {
+        auto wrong = check([&](size_t i) { return element(r, size, i, PLAIT_SUM, c.dtype); });
+        if (wrong) return *wrong + size_t(r) * c.count;
+      }
   }
-  return 0;
+  return {};
 }
 
 std::string run(const Case& c, plait_comm* comm, Buffers& b, int rank, int size) {
@@ -111,14 +115,10 @@ std::string run(const Case& c, plait_comm* comm, Buffers& b, int rank, int size)
   }
   const bool gives = c.kind != Kind::broadcast || rank == c.root;
   const plait_op op = c.kind == Kind::allgather || c.kind == Kind::broadcast ? plait_op(PLAIT_SUM) : c.op;
-  for (size_t i = 0; gives && i < ins; i++) store(in + i * e, c.dtype, element(rank, size, i, op, c.dtype));
+  if (gives) store_all(in, c.dtype, ins, [&](size_t i) { return element(rank, size, i, op, c.dtype); });
   if (call(c, comm, in, out) != PLAIT_OK) return name(c) + ": " + plait_last_error(comm);
-  for (size_t i = 0; i < outs; i++) {
-    unsigned char want[8];
-    store(want, c.dtype, wanted(c, rank, size, i));
-    if (std::memcmp(out + i * e, want, e) != 0)
-      return name(c) + ": element " + std::to_string(i) + " is wrong";
-  }
+  if (auto i = first_wrong(c, rank, size, out))
+    return name(c) + ": element " + std::to_string(*i) + " is wrong";
   if (!c.in_place && out[outs * e] != 0x5a) return name(c) + ": wrote behind the output";
   return {};
 }

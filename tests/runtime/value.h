@@ -3,8 +3,10 @@
 
 #include <plait/plait.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,6 +90,35 @@ inline void store(void* at, plait_dtype t, int64_t v) {
       return put(uint16_t(bits >> 16));
     }
   }
+}
+
+// Elements of any rank, and so what they reduce to, repeat after this many: `mixed` is then 7 * kPeriod + 66
+// more, a multiple of 3 and of 11, and the index as odd as before.
+inline constexpr size_t kPeriod = 64 * 66;
+
+// Writes `count` elements, value(i) the i-th, which repeat after kPeriod.
+template <class Value>
+void store_all(char* at, plait_dtype t, size_t count, const Value& value) {
+  const size_t e = size_of(t), once = std::min(count, kPeriod);
+  for (size_t i = 0; i < once; i++) store(at + i * e, t, value(i));
+  for (size_t done = once; done < count; done += std::min(done, count - done))
+    std::memcpy(at + done * e, at, std::min(done, count - done) * e);
+}
+
+// The first of `count` elements that is not value(i), bit by bit; values as in store_all.
+template <class Value>
+std::optional<size_t> first_wrong(const char* at, plait_dtype t, size_t count, const Value& value) {
+  const size_t e = size_of(t), once = std::min(count, kPeriod);
+  std::vector<char> want(once * e);
+  store_all(want.data(), t, once, value);
+  for (size_t from = 0; from < count; from += once) {
+    const size_t n = std::min(once, count - from);
+    if (std::memcmp(at + from * e, want.data(), n * e) == 0) continue;
+    size_t i = 0;
+    while (std::memcmp(at + (from + i) * e, want.data() + i * e, e) == 0) i++;
+    return from + i;
+  }
+  return {};
 }
 
 }  // namespace plait::test
