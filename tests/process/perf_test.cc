@@ -5,8 +5,10 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
+#include "perf/dtype.h"
 #include "support/command.h"
 
 namespace plait::test {
@@ -105,7 +107,10 @@ TEST(PlaitPerf, MeasuresEveryRootAndPlans) {
 TEST(PlaitPerf, MeasuresEveryTypeAndOperation) {
   Outcome o = ranks(2, Words{"allreduce", "-b", "100", "-e", "100", "-d", "all", "-o", "all"} + kShort);
   EXPECT_EQ(o.status, 0) << o.out << o.err;
-  EXPECT_EQ(rows(o.out).size(), 50u);
+  std::set<std::pair<std::string, std::string>> measured;
+  for (const Words& row : rows(o.out)) measured.insert({row.at(2), row.at(3)});
+  EXPECT_EQ(rows(o.out).size(), measured.size()) << o.out;
+  EXPECT_EQ(measured.size(), perf::all_dtypes().size() * perf::all_ops().size()) << o.out;
 }
 
 TEST(PlaitPerf, MeasuresEveryKindOfMemory) {
