@@ -20,8 +20,9 @@ bool Board::read(uint64_t call_number, CallId* call) const noexcept {
   c.in_place = r.in_place.load(std::memory_order_relaxed);
   c.counts = r.counts.load(std::memory_order_relaxed);
   c.counts_hash = r.counts_hash.load(std::memory_order_relaxed);
+  const uint64_t sum = r.sum.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (r.number.load(std::memory_order_relaxed) != call_number) return false;
+  if (r.number.load(std::memory_order_relaxed) != call_number || sum != sum_of(call_number, c)) return false;
   *call = c;
   return true;
 }

@@ -41,14 +41,25 @@ std::string_view algorithm_name(const CallId& call, const collectives::Methods& 
 
 constexpr uint32_t kRecords = 16;
 
-// One call, in one cache line. Written by its owner, number last.
+// One call, in one cache line. Written by its owner, number last. A copy that travels may land in pieces, in
+// any order: `sum` says whether all of it is there.
 struct alignas(64) CallRecord {
   std::atomic<uint64_t> number;  // of the operation, from 1; 0: none yet
   std::atomic<uint64_t> count;
   std::atomic<uint32_t> kind;
   std::atomic<int32_t> dtype, op, root;
   std::atomic<uint32_t> algorithm, in_place, counts, counts_hash;
+  std::atomic<uint64_t> sum;  // sum_of() the rest
 };
+// The products do not wait for one another: it is computed in each operation.
+constexpr uint64_t sum_of(uint64_t number, const CallId& c) noexcept {
+  const auto pair = [](uint32_t high, uint32_t low) { return uint64_t(high) << 32 | low; };
+  return number * 0x9E3779B97F4A7C15ull + c.count * 0xC2B2AE3D27D4EB4Full +
+         pair(c.kind, uint32_t(c.dtype)) * 0x165667B19E3779F9ull +
+         pair(uint32_t(c.op), uint32_t(c.root)) * 0xD6E8FEB86659FD93ull +
+         pair(c.algorithm, c.in_place) * 0xFF51AFD7ED558CCDull +
+         pair(c.counts, c.counts_hash) * 0xC4CEB9FE1A85EC53ull;
+}
 
 // Keeps a rank out of its peers' memory once one of them gave up: that peer revokes and waits for the step
 // under way to end, after which it may free or reuse what the others could touch.
@@ -99,10 +110,11 @@ struct alignas(64) Board {
     r.in_place.store(call.in_place, std::memory_order_relaxed);
     r.counts.store(call.counts, std::memory_order_relaxed);
     r.counts_hash.store(call.counts_hash, std::memory_order_relaxed);
+    r.sum.store(sum_of(call_number, call), std::memory_order_relaxed);
     r.number.store(call_number, std::memory_order_release);
   }
   CallRecord& record_of(uint64_t call_number) noexcept { return records[call_number % kRecords]; }
-  // False when operation `call_number` is not, or no longer, recorded.
+  // False when operation `call_number` is not, or no longer, recorded, or has not landed whole.
   bool read(uint64_t call_number, CallId* call) const noexcept;
   // The number of the latest recorded call, 0: none.
   uint64_t latest() const noexcept;
