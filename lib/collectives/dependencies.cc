@@ -55,7 +55,7 @@ class Deriver {
  private:
   struct Cell {
     uint32_t writer = kNone;
-    uint32_t readers = kNone;  // since `writer`; a list in readers_
+    uint32_t readers = kNone;  // since `writer`; a list in readers_, which cells share
   };
   struct Reader {
     uint32_t step, next;
@@ -66,14 +66,16 @@ class Deriver {
     auto begin = std::ptrdiff_t(p_.deps.size());
     for (uint32_t i = first; i < end; i++) {
       const Step& s = p_.steps[i];
+      latest_ = kNone;
       each_read(s, [&](Place place) { each_cell(place, s.count, [&](Cell& c) { wait_for(c.writer); }); });
+      latest_list_ = kNone;
       if (s.dst.in() != Buffer::none) each_cell(s.dst, s.count, [&](Cell& c) { wait_for_all(c); });
     }
     std::sort(p_.deps.begin() + begin, p_.deps.end());
     p_.deps.erase(std::unique(p_.deps.begin() + begin, p_.deps.end()), p_.deps.end());
     for (uint32_t i = first; i < end; i++) {
       const Step& s = p_.steps[i];
-      each_read(s, [&](Place place) { each_cell(place, s.count, [&](Cell& c) { add_reader(c, first); }); });
+      each_read(s, [&](Place place) { add_reader(place, s.count, first); });
       if (s.dst.in() != Buffer::none) each_cell(s.dst, s.count, [&](Cell& c) { c = {first, kNone}; });
     }
   }
@@ -83,23 +85,37 @@ class Deriver {
     uint32_t first = cells_.at(place);
     for (uint32_t c = first; c < first + count; c++) f(state_[c]);
   }
+  // Neighbours mostly wait for the same.
   void wait_for(uint32_t step) {
-    if (step != kNone) p_.deps.push_back(step);
+    if (step == kNone || step == latest_) return;
+    p_.deps.push_back(step);
+    latest_ = step;
   }
   // Readers already wait for the writer.
   void wait_for_all(const Cell& cell) {
-    if (cell.readers == kNone) wait_for(cell.writer);
+    if (cell.readers == kNone) return wait_for(cell.writer);
+    if (cell.readers == latest_list_) return;
+    latest_list_ = cell.readers;
     for (uint32_t r = cell.readers; r != kNone; r = readers_[r].next) wait_for(readers_[r].step);
   }
-  void add_reader(Cell& cell, uint32_t step) {
-    readers_.push_back({step, cell.readers});
-    cell.readers = uint32_t(readers_.size() - 1);
+  // Neighbours that had the same readers go on sharing one list.
+  void add_reader(Place place, uint32_t count, uint32_t step) {
+    uint32_t before = kNone, now = kNone;
+    each_cell(place, count, [&](Cell& cell) {
+      if (now == kNone || cell.readers != before) {
+        before = cell.readers;
+        now = uint32_t(readers_.size());
+        readers_.push_back({step, before});
+      }
+      cell.readers = now;
+    });
   }
 
   Program& p_;
   Cells cells_;
   std::vector<Cell> state_;
   std::vector<Reader> readers_;
+  uint32_t latest_ = kNone, latest_list_ = kNone;  // what the step waits for already
 };
 
 }  // namespace

@@ -15,7 +15,10 @@ constexpr uint32_t kNone = UINT32_MAX;
 class LinearScan {
  public:
   LinearScan(std::vector<Step>& steps, std::span<const Range> blocks)
-      : steps_(steps), blocks_(blocks), values_(blocks.size()) {}
+      : steps_(steps), blocks_(blocks), values_(blocks.size()), block_at_(blocks.back().end()) {
+    for (uint32_t b = 0; b < blocks.size(); b++)
+      std::fill_n(block_at_.begin() + blocks[b].first, blocks[b].count, b);
+  }
 
   uint32_t run() {
     for (uint32_t i = 0; i < steps_.size(); i++) note(i);
@@ -38,11 +41,7 @@ class LinearScan {
     uint32_t reads = 0;
   };
 
-  uint32_t block_of(Place place) const {
-    auto after = std::upper_bound(blocks_.begin(), blocks_.end(), uint32_t{place.slot},
-                                  [](uint32_t slot, const Range& block) { return slot < block.first; });
-    return uint32_t(after - blocks_.begin()) - 1;
-  }
+  uint32_t block_of(Place place) const { return block_at_[place.slot]; }
   void note(uint32_t step) {
     const Step& s = steps_[step];
     each_read(s, [&](Place place) {
@@ -98,6 +97,7 @@ class LinearScan {
   std::vector<Step>& steps_;
   std::span<const Range> blocks_;
   std::vector<Value> values_;
+  std::vector<uint32_t> block_at_;  // of each slot
   struct Free {
     uint32_t slot, since;  // after which message
   };
@@ -110,6 +110,7 @@ class LinearScan {
 }  // namespace
 
 uint32_t allot_scratch(std::vector<Step>& steps, std::span<const Range> blocks) {
+  if (blocks.empty()) return 0;
   return LinearScan(steps, blocks).run();
 }
 
