@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <fstream>
 #include <memory>
 
 #include "base/file.h"
@@ -140,6 +141,15 @@ Result<std::vector<Interface>> choose(const std::vector<Interface>& all, std::st
                                      " leaves no interface that is up; there are: " + names_of(all));
   }
   return left;
+}
+
+uint32_t speed_mbps(std::string_view name) {
+  // An alias, eth0:1, is as fast as its interface.
+  name = name.substr(0, name.find(':'));
+  if (name.empty() || name.find('/') != name.npos) return 0;
+  std::ifstream file("/sys/class/net/" + std::string(name) + "/speed");
+  int64_t mbps = 0;
+  return file >> mbps && mbps > 0 && mbps <= UINT32_MAX ? uint32_t(mbps) : 0;
 }
 
 Result<Address> source_for(const Address& peer, const std::vector<Interface>& among) {

@@ -29,6 +29,10 @@ Result<std::vector<Interface>> list_interfaces();
 // no entry fits, with the interfaces there are.
 Result<std::vector<Interface>> choose(const std::vector<Interface>& all, std::string_view wanted);
 
+// What the kernel says that an interface moves each way, in Mbit/s; 0 where it does not know, or there is
+// none of that name. (A pair of virtual ones says 10,000, whatever it does.)
+uint32_t speed_mbps(std::string_view name);
+
 // The address of this host that packets to `peer` leave from; with a non-empty `among`, the best of
 // them of the peer's family. Code::system: no route; Code::invalid: none of that family.
 Result<Address> source_for(const Address& peer, const std::vector<Interface>& among);

@@ -45,6 +45,12 @@ struct Levels {
   int32_t hosts = 1;  // of the communicator
 };
 
+// What ranks have found out together for their planners.
+struct Agreed {
+  collectives::Seating seating;
+  std::shared_ptr<const collectives::Tuning> tuning;  // null: none
+};
+
 class Communicator {
  public:
   static Result<std::unique_ptr<Communicator>> create(const Config& config, uint32_t epoch);
@@ -112,8 +118,8 @@ class Communicator {
   Status read_programs();
   Status agree_on_programs(const Status& mine, bool differ, const transport::Bounds& bounds);
   Status unlike(int32_t rank) const;
-  Status share_identities(const transport::Bounds& bounds);
-  Status open_network(const transport::Bounds& bounds);
+  Status share_identities(const transport::Bounds& bounds, Agreed& agreed);
+  Status open_network(const transport::Bounds& bounds, Agreed& agreed);
   Status choose_network();
   Status make_board();
   std::string name_of(int32_t rank) const;

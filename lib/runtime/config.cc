@@ -31,6 +31,7 @@ Status read_number(const char* name, int64_t least, int64_t most, int64_t* to) {
 }
 
 constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kMostMbps = 100'000'000;
 constexpr int64_t kMostSeconds = 365 * 24 * 3600;
 
 const char* lookup(const char* name) { return std::getenv(name); }
@@ -61,6 +62,9 @@ Status read_network(Config& c) {
     if (!status.ok())
       return {status.code(), "PLAIT_PORTS=" + std::string(ports) + ": " + std::string(status.text())};
   }
+  int64_t mbps = 0;
+  PLAIT_TRY(read_number("PLAIT_LINK_MBPS", 1, kMostMbps, &mbps));
+  c.link_mbps = uint32_t(mbps);
   int64_t insecure = 0;
   PLAIT_TRY(read_number("PLAIT_INSECURE", 0, 1, &insecure));
   c.insecure = insecure == 1;

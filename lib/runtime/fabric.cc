@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "transport/shm/shm.h"
-#include "transport/tcp/tcp.h"
 
 namespace plait::runtime {
 
@@ -37,13 +36,7 @@ Status Fabric::open_shm(const std::string& host_id, transport::shm::Arena& arena
   return {};
 }
 
-Status Fabric::open_tcp(const std::vector<Address>& addresses, uint16_t port_min, uint16_t port_max,
-                        const std::string& label) {
-  transport::tcp::Options options;
-  options.addresses = addresses;
-  options.port_min = port_min;
-  options.port_max = port_max;
-  options.label = label;
+Status Fabric::open_tcp(const transport::tcp::Options& options) {
   auto domain = transport::tcp::make_domain(options);
   if (!domain.ok()) return domain.status();
   set(Way::tcp, std::move(domain).value());

@@ -12,6 +12,7 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "transport/shm/arena.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 
 namespace plait::runtime {
@@ -31,9 +32,7 @@ class Fabric {
   explicit Fabric(int32_t rank) noexcept : rank_(rank) {}
   // Shared memory, with the whole arena exposed.
   Status open_shm(const std::string& host_id, transport::shm::Arena& arena);
-  // A TCP domain on `addresses`, best first; `label` names it in errors ("tcp:eth0").
-  Status open_tcp(const std::vector<Address>& addresses, uint16_t port_min, uint16_t port_max,
-                  const std::string& label);
+  Status open_tcp(const transport::tcp::Options& options);
   void close() noexcept;
 
   // Null before it was opened.

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 
@@ -147,8 +148,11 @@ Status Communicator::join(uint32_t epoch) {
 
 // The group is there: how do its ranks lie, and what joins them?
 Status Communicator::settle_in(const transport::Bounds& bounds) {
-  PLAIT_TRY(share_identities(bounds));
-  if (levels_.hosts > 1) PLAIT_TRY(open_network(bounds));
+  Agreed agreed{.seating = {.ranks = config_.size}, .tuning = {}};
+  PLAIT_TRY(share_identities(bounds, agreed));
+  if (levels_.hosts > 1) PLAIT_TRY(open_network(bounds, agreed));
+  planner_->seat(agreed.seating);
+  planner_->use(std::move(agreed.tuning));
   log::info("communicator of {} ranks, {} of them on this host; {} of the job's share {} cores here ({})",
             config_.size, levels_.near, share_.ranks, share_.cores,
             policy_.crowded ? "crowded" : "a core each");
@@ -173,7 +177,7 @@ Status Communicator::unlike(int32_t r) const {
 
 // After it every rank knows which ranks it shares memory with, and that from the same data, so that two ranks
 // always agree.
-Status Communicator::share_identities(const transport::Bounds& bounds) {
+Status Communicator::share_identities(const transport::Bounds& bounds, Agreed& agreed) {
   PLAIT_TRY(fabric_.open_shm(config_.host_id, *arena_));
   static const uint64_t word = 1;
   auto probe = fabric_.domain(Way::shm)->expose({.base = const_cast<uint64_t*>(&word), .bytes = sizeof word},
@@ -194,7 +198,6 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
   if (!all.ok()) return all.status();
   std::map<std::string, int32_t> hosts;
   std::vector<Seat> seats(size_t(config_.size));
-  collectives::Seating seating{.ranks = config_.size};
   int32_t differs = -1;
   uint32_t first_tuning = 0, first_programs = 0;
   bool programs_differ = false;
@@ -207,7 +210,7 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
     seats[size_t(r)] = info.seat;
     ways_[size_t(r)] = std::ranges::equal(view, identity) ? Way::shm : Way::tcp;
     const std::string host(reinterpret_cast<const char*>(view.data()), view.size());
-    seating.host_of.push_back(hosts.try_emplace(host, int32_t(hosts.size())).first->second);
+    agreed.seating.host_of.push_back(hosts.try_emplace(host, int32_t(hosts.size())).first->second);
     if (r == 0) first_tuning = info.tuning;
     if (r == 0) first_programs = info.programs;
     programs_differ = programs_differ || info.programs == 0 || info.programs != first_programs;
@@ -217,13 +220,12 @@ Status Communicator::share_identities(const transport::Bounds& bounds) {
   levels_.hosts = int32_t(hosts.size());
   share_ = share_of(seats, size_t(config_.rank));
   policy_ = wait_policy(share_.crowded());
-  seating.cores = fewest_cores(seats, seating.host_of);
-  planner_->seat(seating);
+  agreed.seating.cores = fewest_cores(seats, agreed.seating.host_of);
   if (differs >= 0) {
     log::warn("PLAIT_TUNING: {} and {} have different files, or one has none: nobody uses any", name_of(0),
               name_of(differs));
-  } else if (*tuning != nullptr) {
-    planner_->use(*tuning);
+  } else {
+    agreed.tuning = *tuning;
   }
   return agree_on_programs(programs, programs_differ, bounds);
 }
@@ -265,21 +267,40 @@ Status Communicator::choose_network() {
   auto first =
       std::find_if(chosen->begin(), chosen->end(), [&](auto& i) { return i.address == addresses.front(); });
   const std::string label = "tcp:" + (first == chosen->end() ? to_string(addresses.front()) : first->name);
-  return fabric_.open_tcp(addresses, config_.port_min, config_.port_max, label);
+  const uint32_t mbps = config_.link_mbps > 0    ? config_.link_mbps
+                        : first == chosen->end() ? 0
+                                                 : bootstrap::speed_mbps(first->name);
+  return fabric_.open_tcp({.addresses = addresses,
+                           .port_min = config_.port_min,
+                           .port_max = config_.port_max,
+                           .label = label,
+                           .bandwidth_Bps = mbps * 125e3});
 }
 
 // For ranks on other hosts. Every rank comes here when two of them are on two hosts.
-Status Communicator::open_network(const transport::Bounds& bounds) {
-  Status mine = choose_network();
-  const ByteView identity = mine.ok() ? fabric_.domain(Way::tcp)->identity() : ByteView();
-  auto all = group_->allgather(identity, bounds);
-  PLAIT_TRY(mine);
+Status Communicator::open_network(const transport::Bounds& bounds, Agreed& agreed) {
+  Status opened = choose_network();
+  Bytes mine;
+  if (opened.ok()) {
+    const ByteView identity = fabric_.domain(Way::tcp)->identity();
+    append(mine, fabric_.domain(Way::tcp)->capabilities().cost.bandwidth_Bps);
+    mine.insert(mine.end(), identity.begin(), identity.end());
+  }
+  auto all = group_->allgather(mine, bounds);
+  PLAIT_TRY(opened);
   if (!all.ok()) return all.status();
   for (int32_t r = 0; r < config_.size; r++) {
-    if (ways_[size_t(r)] == Way::shm) continue;
-    if ((*all)[size_t(r)].empty())
+    ByteView identity = (*all)[size_t(r)];
+    if (identity.empty() && ways_[size_t(r)] == Way::shm) continue;
+    if (identity.empty())
       return {Code::peer, name_of(r) + " could not open a network: its own error says why"};
-    if (!fabric_.domain(Way::tcp)->reaches((*all)[size_t(r)])) {
+    double bandwidth_Bps = 0;
+    if (!take(identity, bandwidth_Bps) || !(bandwidth_Bps >= 0) || std::isinf(bandwidth_Bps))
+      return {Code::version, name_of(r) + " sent a broken description of its network"};
+    double& slowest = agreed.seating.link_Bps;
+    if (bandwidth_Bps > 0) slowest = slowest > 0 ? std::min(slowest, bandwidth_Bps) : bandwidth_Bps;
+    if (ways_[size_t(r)] == Way::shm) continue;
+    if (!fabric_.domain(Way::tcp)->reaches(identity)) {
       return {Code::unsupported,
               name_of(r) + " has no address that " + std::string(fabric_.domain(Way::tcp)->name()) +
                   " of this rank can reach: are both IPv4, or both IPv6? PLAIT_IFACE chooses"};

@@ -109,7 +109,7 @@ struct Done {
   Code status = Code::ok;
 };
 
-// What a link costs: seconds, seconds, bytes a second.
+// What a link costs: seconds, seconds, bytes a second each way; 0: not known.
 struct Cost {
   double latency_s = 0, overhead_s = 0, bandwidth_Bps = 0;
 };

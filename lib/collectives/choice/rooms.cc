@@ -1,5 +1,7 @@
 #include "collectives/choice/rooms.h"
 
+#include <algorithm>
+
 namespace plait::collectives {
 
 namespace {
@@ -65,6 +67,11 @@ Room room_of(const Seating& seating) {
   room.inside.deliveries = {kFewLines, kMapped, kManyLines, kParts};
   room.between.deliveries = {kTcpLines, kTcpParts};
   room.between.host_byte = .1 * kNano;
+  if (seating.link_Bps > 0) {
+    const double line = 1 / seating.link_Bps;
+    for (Delivery& d : room.between.deliveries) d.byte = std::max(d.byte, line);
+    room.between.host_byte = std::max(room.between.host_byte, line);
+  }
   room.fold = .009 * kNano;
   room.copy = .012 * kNano;
   room.store = .008 * kNano;

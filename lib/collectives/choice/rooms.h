@@ -12,7 +12,8 @@ namespace plait::collectives {
 struct Seating {
   int32_t ranks = 1;
   std::vector<int32_t> host_of = {};  // of each rank, numbered from 0 on; empty: all are on one
-  int32_t cores = 0;  // of the host that has fewest for its ranks, where they are too few; 0: a core each
+  int32_t cores = 0;    // of the host that has fewest for its ranks, where they are too few; 0: a core each
+  double link_Bps = 0;  // bytes a second, each way, of the slowest link between hosts; 0: not known
 };
 
 // Ranks of a host share memory of plait_mem_alloc, those of two hosts are joined by TCP. The figures are

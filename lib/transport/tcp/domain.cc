@@ -24,7 +24,7 @@ uint64_t host_id() {
   return sum_of(std::as_bytes(std::span(boot)));
 }
 
-Capabilities make_capabilities() noexcept {
+Capabilities make_capabilities(const Options& options) noexcept {
   Capabilities c;
   c.get = true;
   c.target_must_poll = true;
@@ -37,7 +37,7 @@ Capabilities make_capabilities() noexcept {
   c.counters = kCounters;
   c.max_add = UINT16_MAX;
   c.signals = 0;  // a full socket stops post()
-  c.cost = {10e-6, 2e-6, 2e9};
+  c.cost = {10e-6, 2e-6, options.bandwidth_Bps};
   return c;
 }
 
@@ -76,6 +76,7 @@ Result<std::unique_ptr<Domain>> TcpDomain::make(const Options& options) {
 
 TcpDomain::TcpDomain(const Options& options)
     : options_(options),
+      capabilities_(make_capabilities(options)),
       host_(host_name()),
       nonce_(random_word()),
       pid_(getpid()),
@@ -102,11 +103,6 @@ TcpDomain::~TcpDomain() {
 }
 
 bool TcpDomain::is_this_process() const noexcept { return getpid() == pid_; }
-
-const Capabilities& TcpDomain::capabilities() const noexcept {
-  static const Capabilities capabilities = make_capabilities();
-  return capabilities;
-}
 
 bool TcpDomain::reaches(ByteView peer) const noexcept {
   const auto other = parse_identity(peer);

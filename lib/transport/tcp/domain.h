@@ -22,7 +22,7 @@ class TcpDomain final : public Domain {
   ~TcpDomain() override;
 
   std::string_view name() const noexcept override { return options_.label; }
-  const Capabilities& capabilities() const noexcept override;
+  const Capabilities& capabilities() const noexcept override { return capabilities_; }
   ByteView identity() const noexcept override { return bytes_of(identity_); }
   bool reaches(ByteView peer_identity) const noexcept override;
   Result<std::unique_ptr<Region>> expose(const Memory& memory, Access access) override;
@@ -63,6 +63,7 @@ class TcpDomain final : public Domain {
   void set_timer(int64_t at_ns) noexcept;
 
   const Options options_;
+  const Capabilities capabilities_;
   const std::string host_;
   const uint64_t nonce_;
   const int pid_;

@@ -26,6 +26,7 @@ struct Options {
   // Listen on a port of this range; 0: on any.
   uint16_t port_min = 0, port_max = 0;
   std::string label = "tcp";       // name(), e.g. "tcp:eth0"
+  double bandwidth_Bps = 0;        // of the interface, each way, for capabilities(); 0: not known
   // A host that is silent for so long is dead. It is probed every second, and the last probe does not count: with 3 s two
   // lost packets would do, which happens once in a few minutes at 1 % of loss and a dozen connections.
   int64_t user_timeout_ms = 5000;

@@ -32,6 +32,11 @@ TEST(Interfaces, DefaultsToWhatReachesOtherHosts) {
   EXPECT_EQ(chosen(kHost, ""), "10.0.0.5 fd00::5 192.168.7.5 10.9.0.5 fe80::5");
 }
 
+TEST(Interfaces, NobodyKnowsHowFastLoopbackIs) {
+  for (const char* name : {"lo", "", "no-such-interface", "../lo", "lo:1"})
+    EXPECT_EQ(speed_mbps(name), 0u) << name;
+}
+
 TEST(Interfaces, BridgesAndLoopbackOnlyWhereThereIsNothingElse) {
   EXPECT_EQ(chosen({kHost[0], kHost[2]}, ""), "172.17.0.1");
   EXPECT_EQ(chosen({kHost[0], kHost[1]}, ""), "127.0.0.1 ::1");

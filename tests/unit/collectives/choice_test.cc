@@ -38,6 +38,20 @@ TEST(Choice, RoomsAreSound) {
   }
 }
 
+// No byte crosses faster than the link that was told, and what was fitted stays where that is slower.
+TEST(Choice, LinksAreAsFastAsTold) {
+  Seating seating = spread(2, 2);
+  const Room unknown = room_of(seating);
+  seating.link_Bps = 125e6;
+  const Room slow = room_of(seating);
+  EXPECT_TRUE(check_room(slow).ok());
+  for (const Delivery& d : slow.between.deliveries) EXPECT_DOUBLE_EQ(d.byte, 8e-9);
+  EXPECT_DOUBLE_EQ(slow.between.host_byte, 8e-9);
+  EXPECT_DOUBLE_EQ(slow.inside.host_byte, unknown.inside.host_byte);
+  seating.link_Bps = 1e15;
+  EXPECT_DOUBLE_EQ(room_of(seating).between.host_byte, unknown.between.host_byte);
+}
+
 TEST(Choice, SizeClasses) {
   EXPECT_EQ(size_class(0), 0);
   EXPECT_EQ(size_class(1), 1);
