@@ -78,8 +78,8 @@ std::vector<const Algorithm*> Composition::used(const Level& level) const {
 Status Composition::check_sizes(int level, std::string_view name) const {
   auto rows = used(levels_[size_t(level)]);
   int before = 0;
-  for (int g = 0; g < hierarchy_.groups(level); g++) {
-    int size = hierarchy_.size(level, g);
+  for (int g = 0; g < hierarchy_->groups(level); g++) {
+    int size = hierarchy_->size(level, g);
     if (size == before) continue;
     before = size;
     for (const Algorithm* row : rows) {
@@ -101,13 +101,13 @@ Status Composition::add_level(int level, std::string_view name) {
 // What all levels come to.
 Status Composition::sum_up() {
   uint64_t shards = 1, pieces = 1;
-  rank_order_ = hierarchy_.in_order();
+  rank_order_ = hierarchy_->in_order();
   for (int l = 0; l <= top_; l++) {
     const Level& level = levels_[size_t(l)];
     // Random compositions of uneven groups were found that deadlock without a credit, none that needs more.
     // Why is not settled: a member of several shards may reuse scratch in another order than its peers do.
-    if (!hierarchy_.alike(l)) min_credits_ = 1;
-    const int largest = hierarchy_.largest(l);
+    if (!hierarchy_->alike(l)) min_credits_ = 1;
+    const int largest = hierarchy_->largest(l);
     for (const Algorithm* row : used(level)) {
       // What a level works on is never the untouched input of a call alone.
       min_credits_ = std::max({min_credits_, row->min_credits[0], row->min_credits[1]});
@@ -129,7 +129,7 @@ Status Composition::sum_up() {
 }
 
 Result<Composition> Composition::make(Collective collective, std::string_view algorithms,
-                                      Hierarchy hierarchy) {
+                                      std::shared_ptr<const Hierarchy> hierarchy) {
   if (!composes(collective)) {
     return Status(Code::unsupported, fmt::format("{} is not composed of levels", name_of(collective)));
   }
@@ -139,18 +139,35 @@ Result<Composition> Composition::make(Collective collective, std::string_view al
     names.push_back(algorithms.substr(at, end - at));
     at = end + 1;
   }
-  if (int(names.size()) != hierarchy.levels()) {
+  if (int(names.size()) != hierarchy->levels()) {
     return Status(Code::invalid, fmt::format("\"{}\" names {} algorithms, the hierarchy has {} levels",
-                                             algorithms, names.size(), hierarchy.levels()));
+                                             algorithms, names.size(), hierarchy->levels()));
   }
   Composition made(collective, std::move(hierarchy));
-  for (int l = 0; l < made.hierarchy_.levels(); l++) {
-    if (made.hierarchy_.largest(l) > 1) made.top_ = l;
+  for (int l = 0; l < made.hierarchy_->levels(); l++) {
+    if (made.hierarchy_->largest(l) > 1) made.top_ = l;
   }
   made.levels_.reserve(names.size());
-  for (int l = 0; l < made.hierarchy_.levels(); l++) PLAIT_TRY(made.add_level(l, names[size_t(l)]));
+  for (int l = 0; l < made.hierarchy_->levels(); l++) PLAIT_TRY(made.add_level(l, names[size_t(l)]));
   PLAIT_TRY(made.sum_up());
   return made;
+}
+
+std::vector<Composition::Part> Composition::parts() const {
+  std::vector<Part> list;
+  Part part{.row = nullptr, .level = 0, .members = 1, .share = 1, .together = 1};
+  for (int l = 0; l <= top_; l++) {
+    part.level = l;
+    part.members = hierarchy_->largest(l);
+    for (const Algorithm* row : used(levels_[size_t(l)])) {
+      part.row = row;
+      list.push_back(part);
+    }
+    const int shards = levels_[size_t(l)].shards(part.members);
+    part.share /= shards;
+    part.together *= shards;
+  }
+  return list;
 }
 
 Result<Program> Composition::build(int rank, int root, bool in_place) const {

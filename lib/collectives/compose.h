@@ -1,6 +1,7 @@
 // Hierarchies: one program made of an algorithm for each level of a machine room.
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -26,11 +27,15 @@ class Composition {
   // recursive halving and recursive doubling where a level is sharded.
   // Code::unsupported: a collective that is not composed, or a level whose algorithm does not do what the
   // level is to do or does not accept the size of one of its groups. Code::invalid: not one name a level.
-  static Result<Composition> make(Collective collective, std::string_view algorithms, Hierarchy hierarchy);
+  static Result<Composition> make(Collective collective, std::string_view algorithms,
+                                  std::shared_ptr<const Hierarchy> hierarchy);
+  static Result<Composition> make(Collective collective, std::string_view algorithms, Hierarchy hierarchy) {
+    return make(collective, algorithms, std::make_shared<const Hierarchy>(std::move(hierarchy)));
+  }
 
   Collective collective() const noexcept { return collective_; }
-  int n() const noexcept { return hierarchy_.n(); }
-  int levels() const noexcept { return hierarchy_.levels(); }
+  int n() const noexcept { return hierarchy_->n(); }
+  int levels() const noexcept { return hierarchy_->levels(); }
   // Into how many chunks it cuts the vector: one a rank where the collective is parted().
   uint32_t chunks() const noexcept { return chunks_; }
   // As of Algorithm; alike in place and out of place.
@@ -41,6 +46,16 @@ class Composition {
   // The program of one rank, with lanes, min_credits and rank_order set. O(own steps + chunks).
   // Code::invalid: no such rank or root. Any thread.
   Result<Program> build(int rank, int root, bool in_place) const;
+
+  // What it is made of, innermost level first: a row of the table, done by groups of up to `members`, each on
+  // that share of the vector; so many of a group of the level below take part, each for a share of its own.
+  struct Part {
+    const Algorithm* row;
+    int level, members;
+    double share;
+    int together;
+  };
+  std::vector<Part> parts() const;
 
  private:
   friend class Composer;
@@ -54,7 +69,7 @@ class Composition {
     int shards(int largest) const noexcept { return sharded ? largest : 1; }
   };
 
-  Composition(Collective collective, Hierarchy hierarchy)
+  Composition(Collective collective, std::shared_ptr<const Hierarchy> hierarchy)
       : collective_(collective), hierarchy_(std::move(hierarchy)) {}
   Status add_level(int level, std::string_view name);
   Status find_rows(Level& level, std::string_view name) const;
@@ -63,7 +78,7 @@ class Composition {
   Status sum_up();
 
   Collective collective_;
-  Hierarchy hierarchy_;
+  std::shared_ptr<const Hierarchy> hierarchy_;
   std::vector<Level> levels_;
   int top_ = -1;  // the outermost level that has more than one unit
   uint32_t chunks_ = 1, lanes_ = 1;

@@ -55,7 +55,7 @@ class Composer::Parts final : public Owned {
 
 Composer::Composer(const Composition& composition, Builder& b, int rank, int root)
     : c_(composition),
-      h_(composition.hierarchy_),
+      h_(*composition.hierarchy_),
       b_(b),
       position_(h_.position_of(rank)),
       root_{h_.position_of(root)},

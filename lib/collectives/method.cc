@@ -57,6 +57,14 @@ Result<Method> method_of(std::shared_ptr<const Composition> composition, std::st
            .chunks = c.chunks(),
            .lanes = c.lanes(),
            .rank_order = c.rank_order()};
+  for (const Composition::Part& part : c.parts()) {
+    const auto outline = outline_of(part.row->collective, part.row->name, part.members);
+    if (!outline) {
+      m.levels.clear();
+      break;
+    }
+    m.levels.push_back({*outline, part.level > 0, part.share, part.together});
+  }
   // Chunk by chunk some of these need a credit that they do not need as they are written (compose_test.cc).
   const bool folds_to_owners =
       c.collective() == Collective::reduce_scatter || c.collective() == Collective::reduce;

@@ -23,6 +23,14 @@ namespace plait::collectives {
 // Any root will do.
 constexpr int32_t kAnyRoot = -1;
 
+// A part of what a method costs, where that is a sum.
+struct LevelOutline {
+  Outline outline;
+  bool between = false;  // its messages go from host to host, else stay inside
+  double share = 1;      // of the vector
+  int together = 1;      // ranks of a host that do it at the same time
+};
+
 struct Method {
   // What calls, tuning files and people name it by; no other method of the collective has the same. It ends
   // with a NUL and lives as long as the process (lasting()).
@@ -50,8 +58,9 @@ struct Method {
   // The only root that it has programs for, or kAnyRoot.
   int32_t root = kAnyRoot;
 
-  // What it costs on paper; nothing: it is simulated (choice/).
+  // What it costs on paper, as a whole or level by level; neither: it is simulated (choice/).
   std::optional<Outline> outline = {};
+  std::vector<LevelOutline> levels = {};
   // Of the table; null: it was added.
   const Algorithm* row = nullptr;
   // The program of one rank, with lanes, min_credits and rank_order set. Called when schedules are made, for
@@ -75,9 +84,9 @@ std::string_view lasting(std::string_view text);
 
 // The row, for so many ranks.
 Method method_of(const Algorithm& row, int32_t ranks);
-// The composition, under the name of its levels, say "ring/direct". Code::unsupported: a reduce_scatter of
-// more than two levels, of which some were found that deadlock where each chunk travels by itself
-// (chunkwise.h).
+// The composition, whose innermost groups are hosts, under the name of its levels, say "ring/direct".
+// Code::unsupported: a reduce_scatter of more than two levels, of which some were found that deadlock where
+// each chunk travels by itself (chunkwise.h).
 Result<Method> method_of(std::shared_ptr<const Composition> composition, std::string_view name);
 
 // All that a communicator has. Addresses stay; reading needs no lock once all were added, and a signal

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collectives/choice/levels.h"
 #include "collectives/chunkwise.h"
 #include "collectives/entry.h"
 #include "transport/mailbox.h"
@@ -38,6 +39,7 @@ Planner::Planner(int32_t rank, int32_t size) : rank_(rank), size_(size), methods
 }
 
 void Planner::seat(const Seating& seating) {
+  add_levels(methods_, seating);
   chooser_ =
       std::make_unique<Chooser>(room_of(seating), methods_, [this](const Method& method, const Question& q) {
         if (!q.lengths_known && !moves_straight(method)) return false;

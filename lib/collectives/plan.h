@@ -38,7 +38,8 @@ class Planner {
   // until add() adds others.
   Planner(int32_t rank, int32_t size);
 
-  // How the ranks lie, which all of them have agreed. Before the first choice.
+  // How the ranks lie, which all of them have agreed: where they are on several hosts, methods are added that
+  // go level by level (choice/levels.h). Once, before the first choice and before add().
   void seat(const Seating& seating);
   // One more way to do a collective, on all ranks alike and in the same order. Before the first choice. As
   // Methods::add().

@@ -16,6 +16,9 @@ constexpr int kLargest = 46;  // as a power of two: above, more bytes change not
 
 // Messages simulated for one choice: some 0.3 us each, and as much to build their programs.
 constexpr uint64_t kBudget = 1200;
+// The same among few ranks of several hosts: calls take longer there, and there is more to choose from.
+constexpr uint64_t kFarBudget = 10 * kBudget;
+constexpr int32_t kFewRanks = 32;
 // The same where some method was added that nothing but simulation tells about.
 constexpr uint64_t kOpenBudget = 20 * kBudget;
 // A formula may be wrong by this much against another one.
@@ -39,7 +42,16 @@ bool buffered(const Method& m, const Question& q) {
 }
 
 // Whether nothing but simulation tells what it costs. A row without a formula waits until it is measured.
-bool open(const Method& m) { return m.row == nullptr && !m.outline; }
+bool open(const Method& m) { return m.row == nullptr && !m.outline && m.levels.empty(); }
+
+// That the rank which has most to do sends or receives; nothing where no formula says it.
+std::optional<double> messages_of(const Method& m) {
+  if (m.outline) return m.outline->messages;
+  if (m.levels.empty()) return {};
+  double sum = 0;
+  for (const LevelOutline& level : m.levels) sum += level.outline.messages;
+  return sum;
+}
 
 // Takes `messages` from the budget; false when it does not hold them.
 bool spend(uint64_t& budget, double messages) {
@@ -151,16 +163,27 @@ std::vector<Candidate> Chooser::fitting(const Question& q) const {
   return list;
 }
 
-// All terms as if nothing overlapped but the pieces of one message.
 double Chooser::estimate(const Method& method, const Question& q) const {
-  if (!method.outline) return kUnknown;
-  const Outline& o = *method.outline;
+  const double bytes = double(q.bytes);
+  if (method.outline) {
+    const bool far = hosts_ > 1;
+    const int together = far && !method.outline->neighbours ? most_on_host_ : 1;
+    return estimate({*method.outline, far, 1, together}, bytes, buffered(method, q));
+  }
+  if (method.levels.empty()) return kUnknown;
+  double sum = 0;
+  for (const LevelOutline& level : method.levels) sum += estimate(level, bytes, buffered(method, q));
+  return sum;
+}
+
+// All terms as if nothing overlapped but the pieces of one message.
+double Chooser::estimate(const LevelOutline& level, double all, bool buffered) const {
+  const Outline& o = level.outline;
   if (o.messages == 0) return 0;
-  const double bytes = double(q.bytes), moved = bytes * o.moved;
-  const Link& link = hosts_ > 1 ? room_.between : room_.inside;
-  const Delivery& d = link.delivery(uint64_t(moved / o.messages), buffered(method, q));
-  const double streams = hosts_ > 1 && !o.neighbours ? most_on_host_ : 1;
-  const double wire = o.messages * d.gap + moved * std::max(d.byte, link.host_byte * streams);
+  const double bytes = all * level.share, moved = bytes * o.moved;
+  const Link& link = level.between ? room_.between : room_.inside;
+  const Delivery& d = link.delivery(uint64_t(moved / o.messages), buffered);
+  const double wire = o.messages * d.gap + moved * std::max(d.byte, link.host_byte * level.together);
   const double core = o.messages * (d.send + d.recv) + moved * (d.send_byte + d.recv_byte) +
                       bytes * (o.folded * room_.fold + o.copied * (d.placed ? room_.store : room_.copy));
   const double crowd = room_.cores == 0 ? 1 : std::max(1.0, double(most_on_host_) / double(room_.cores));
@@ -175,11 +198,12 @@ std::optional<double> Chooser::simulate(const Method& m, const Question& q, uint
   const int n = room_.ranks;
   const Sizes sizes = even_sizes(q.bytes, m.chunks, kSegmentBytes);
   const uint32_t segments = sizes.segments <= kMore ? sizes.segments : kSome + kMore;
-  if (m.outline && !spend(budget, m.outline->messages * n * segments)) return {};
+  const auto messages = messages_of(m);
+  if (messages && !spend(budget, *messages * n * segments)) return {};
   std::vector<Program> programs;
   for (int r = 0; r < n; r++) {
     programs.push_back(m.build(r, m.root == kAnyRoot ? 0 : m.root, asks_in_place(q)));
-    if (!m.outline && !spend(budget, double(sends_of(programs.back())) * segments)) return {};
+    if (!messages && !spend(budget, double(sends_of(programs.back())) * segments)) return {};
   }
   auto seconds = [&](uint32_t of_segments) {
     Sizes front = sizes;
@@ -197,7 +221,7 @@ std::optional<double> Chooser::simulate(const Method& m, const Question& q, uint
 // Formulas and simulations are not compared with each other: all that may be the best are simulated, or none.
 void Chooser::simulate_best(std::vector<Candidate>& list, const Question& q) const {
   double least = kUnknown;
-  uint64_t budget = kBudget;
+  uint64_t budget = hosts_ > 1 && room_.ranks <= kFewRanks ? kFarBudget : kBudget;
   for (const Candidate& c : list) {
     if (!c.proven) continue;
     least = std::min(least, c.predicted);

@@ -62,6 +62,7 @@ class Chooser {
   std::vector<Candidate> fitting(const Question& question) const;
   uint64_t class_of(const Question& question) const;
   double estimate(const Method& method, const Question& question) const;
+  double estimate(const LevelOutline& level, double bytes, bool buffered) const;
   std::optional<double> simulate(const Method& method, const Question& question, uint64_t& budget) const;
   void simulate_best(std::vector<Candidate>& candidates, const Question& question) const;
 

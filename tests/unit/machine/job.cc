@@ -39,46 +39,55 @@ std::vector<Part> lay(const std::vector<uint64_t>& lengths, std::mt19937_64& ran
 }  // namespace
 
 std::string Job::describe() const {
-  return std::string(name_of(collective())) + " by " + std::string(algorithm->name) +
-         ", n=" + std::to_string(ranks) + " root=" + std::to_string(root) +
-         " count=" + std::to_string(count) + (in_place ? " in place" : "") + (uneven ? " uneven" : "") +
-         (apart ? " apart" : "") + " segments of " + std::to_string(segment_bytes) + " seed " +
-         std::to_string(seed);
+  return std::string(name_of(collective())) + " by " + std::string(name()) + ", n=" + std::to_string(ranks) +
+         " root=" + std::to_string(root) + " count=" + std::to_string(count) + (in_place ? " in place" : "") +
+         (uneven ? " uneven" : "") + (apart ? " apart" : "") + " segments of " +
+         std::to_string(segment_bytes) + " seed " + std::to_string(seed);
 }
 
-bool fits_uneven(const Algorithm& a) {
-  switch (a.collective) {
+bool fits_uneven(Collective collective, std::string_view algorithm) {
+  switch (collective) {
     case Collective::reduce_scatter:
     case Collective::allgather:
       return true;
     case Collective::gather:
     case Collective::scatter:
-      return a.name == "linear";
+      return algorithm == "linear";
     case Collective::alltoall:
-      return a.name == "pairwise";
+      return algorithm == "pairwise";
     default:
       return false;
   }
 }
 
-Job random_job(std::mt19937_64& random, const Algorithm& algorithm, int ranks) {
+namespace {
+
+Job filled(std::mt19937_64& random, Job job) {
   static constexpr uint64_t kCounts[] = {0, 1, 2, 7, 14, 15, 100, 255, 256, 257, 3000, 4096, 20000};
-  Job job{.algorithm = &algorithm, .ranks = ranks};
-  job.root = int(random() % uint64_t(ranks));
+  job.root = int(random() % uint64_t(job.ranks));
   job.in_place = random() % 2 == 0;
   job.count = kCounts[random() % std::size(kCounts)];
-  job.uneven = fits_uneven(algorithm) && random() % 2 == 0;
+  job.uneven = fits_uneven(job.collective(), job.name()) && random() % 2 == 0;
   job.apart = random() % 4 == 0;
   job.segment_bytes = random() % 2 == 0 ? 4096 : kSegmentBytes;
   job.seed = random();
   return job;
 }
 
+}  // namespace
+
+Job random_job(std::mt19937_64& random, const Algorithm& algorithm, int ranks) {
+  return filled(random, {.algorithm = &algorithm, .ranks = ranks});
+}
+Job random_job(std::mt19937_64& random, const Method& added) {
+  return filled(random, {.added = &added, .ranks = added.ranks});
+}
+
 View::View(const Job& job, int rank)
     : job_(job),
       rank_(rank),
       in_place_(job.in_place && (!rooted(job.collective()) || rank == job.root)),
-      chunks_(job.algorithm->chunks(job.ranks)) {
+      chunks_(job.chunks()) {
   mine_[0] = input_of(job.collective(), job.ranks, rank, job.root, chunks_);
   mine_[1] = output_of(job.collective(), job.ranks, rank, job.root, chunks_);
   for (auto& parts : parts_) parts.resize(chunks_);
@@ -191,7 +200,8 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
   Planner planner(rank, job.ranks);
   Call call;
   call.layout = view.layout();
-  const Method& method = *planner.methods().find(job.collective(), job.algorithm->name);
+  if (job.added != nullptr) PLAIT_TRY(planner.add(*job.added));
+  const Method& method = *planner.methods().find(job.collective(), job.name());
   auto schedule = planner.schedule(method, job.root, view.in_place(), joins(call.layout) && !job.apart);
   if (!schedule.ok()) return schedule.status();
   call.schedule = *schedule;

@@ -13,7 +13,8 @@
 namespace plait::collectives::real::test {
 
 struct Job {
-  const Algorithm* algorithm = nullptr;
+  const Algorithm* algorithm = nullptr;  // a row of the table ...
+  const Method* added = nullptr;         // ... or, instead, what was added to it
   int ranks = 1, root = 0;
   bool in_place = false;  // rooted: the root's buffers are, others have one only
   uint64_t count = 0;     // even: elements, where each rank has a part of that; uneven: of a part at most
@@ -22,15 +23,18 @@ struct Job {
   size_t segment_bytes = kSegmentBytes;
   uint64_t seed = 0;  // of uneven parts
 
-  Collective collective() const { return algorithm->collective; }
+  Collective collective() const { return added != nullptr ? added->collective : algorithm->collective; }
+  std::string_view name() const { return added != nullptr ? added->name : algorithm->name; }
+  uint32_t chunks() const { return added != nullptr ? added->chunks : algorithm->chunks(ranks); }
   std::string describe() const;
 };
 
 // A random one that the algorithm accepts and the machine runs.
 Job random_job(std::mt19937_64& random, const Algorithm& algorithm, int ranks);
+Job random_job(std::mt19937_64& random, const Method& added);
 
 // Does plait run it with parts whose lengths only their two ends know, where those are all that is known?
-bool fits_uneven(const Algorithm& algorithm);
+bool fits_uneven(Collective collective, std::string_view algorithm);
 
 // What a rank sees of a job.
 class View {

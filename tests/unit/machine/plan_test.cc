@@ -100,6 +100,61 @@ TEST(Plan, SeatsAndMeasuredTimesAreLookedAt) {
   EXPECT_EQ(name_of_choice(16384), "ring");
 }
 
+// Ranks of several hosts, of which some have more than one: level by level, on all ranks alike, also where
+// ranks of a host are not adjacent. Where a link is slow, what sends least between hosts is chosen.
+TEST(Plan, HostsAreLevels) {
+  const std::vector<std::vector<int32_t>> placements = {
+      {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 0, 0, 1, 1, 2}, {0, 1, 1, 1, 1}, {2, 0, 1, 2, 0, 2}};
+  for (const auto& host_of : placements) {
+    const auto n = int32_t(host_of.size());
+    const Seating seating{.ranks = n, .host_of = host_of, .link_Bps = 125e6};
+    std::vector<std::unique_ptr<Planner>> ranks;
+    for (int32_t r = 0; r < n; r++) {
+      ranks.push_back(std::make_unique<Planner>(r, n));
+      ranks.back()->seat(seating);
+      ASSERT_EQ(ranks[size_t(r)]->methods().size(), ranks[0]->methods().size());
+    }
+    for (Collective c : {Collective::allreduce, Collective::reduce_scatter, Collective::allgather,
+                         Collective::broadcast, Collective::reduce, Collective::barrier}) {
+      for (uint64_t bytes : {8u, 1u << 16, 1u << 24}) {
+        const auto first = ranks[0]->choose(shape(c, bytes));
+        ASSERT_TRUE(first.ok()) << first.status().text();
+        for (auto& rank : ranks) EXPECT_EQ((*rank->choose(shape(c, bytes)))->number, (*first)->number);
+        const bool by_level = (*first)->name.find('/') != std::string_view::npos;
+        EXPECT_TRUE(by_level || c != Collective::allreduce || bytes < 1u << 20) << (*first)->name;
+      }
+    }
+    Shape named = shape(Collective::allreduce, 1000);
+    named.algorithm = "ring/direct";
+    EXPECT_EQ(refusal(*ranks[0], named), "");
+  }
+}
+
+// In round-robin placement the two levels follow the hosts, not the numbers of the ranks.
+TEST(Plan, LevelsFollowHosts) {
+  Planner planner(0, 6);
+  const std::vector<int32_t> host_of = {0, 1, 0, 1, 0, 1};
+  planner.seat({.ranks = 6, .host_of = host_of});
+  const Method* method = planner.methods().find(Collective::allreduce, "ring/ring");
+  ASSERT_NE(method, nullptr);
+  for (int32_t rank = 0; rank < 6; rank++) {
+    uint32_t near = 0, far = 0;
+    for (const Step& s : method->build(rank, 0, true).steps) {
+      if (sends(s.op)) (host_of[size_t(s.peer)] == host_of[size_t(rank)] ? near : far) += s.count;
+    }
+    EXPECT_EQ(near, method->chunks * 4 / 3);  // 2 (n-1)/n of the vector, by three
+    EXPECT_EQ(far, method->chunks / 3);       // and of a third of it, by two
+  }
+}
+
+TEST(Plan, NoLevelsWhereThereIsOne) {
+  for (const auto& host_of : {std::vector<int32_t>{}, {0, 0, 0}, {0, 1, 2}}) {
+    Planner planner(0, 3);
+    planner.seat({.ranks = 3, .host_of = host_of});
+    EXPECT_EQ(planner.methods().size(), algorithms().size());
+  }
+}
+
 TEST(Plan, Explains) {
   Planner planner(0, 4);
   auto tuning = std::make_shared<Tuning>();
