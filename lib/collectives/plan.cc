@@ -8,6 +8,7 @@
 #include "collectives/choice/levels.h"
 #include "collectives/chunkwise.h"
 #include "collectives/entry.h"
+#include "collectives/machine/cost.h"
 #include "transport/mailbox.h"
 
 namespace plait::collectives {
@@ -74,6 +75,7 @@ Result<const Method*> Planner::by_name(const Shape& shape) {
     if (shape.deterministic && !method->deterministic)
       return refuse("is not one of the deterministic ones: " + names(shape.collective, is_deterministic));
   }
+  if (const Status bounded = this->bounded(*method); !bounded.ok()) return refuse(bounded.text());
   if (!shape.lengths_known && !moves_straight(*method)) {
     return refuse(
         "passes on what others send, and here no rank knows how long that is: take another, or counts that "
@@ -118,12 +120,28 @@ std::string Planner::explain(const Shape& shape) {
   return text;
 }
 
+// The absurd is refused when it is to run, not when it is built (rule 13). Messages of rank 0 stand for those
+// of all.
+Status Planner::bounded(const Method& method) const {
+  constexpr double kFew = 2048;  // ranks, of which no program has so many steps
+  if (size_ <= kFew) return {};
+  const Program program = method.build(0, std::max(method.root, 0), method.has[1]);
+  const auto sent = std::ranges::count_if(program.steps, [](const Step& s) { return sends(s.op); });
+  const double messages = double(sent) * size_;
+  if (messages <= double(kMostMessages)) return {};
+  return {Code::unsupported,
+          fmt::format(
+              "would send {:.2g} messages among {} ranks; calls of more than {:.0e} are not run: take one "
+              "of fewer rounds, or level by level",
+              messages, size_, double(kMostMessages))};
+}
+
 // Alike on all ranks, as it must be: those of a row differ no more than these three, others as they like.
 const Status& Planner::runs(const Method& method, bool in_place) {
   runs_.resize(size_t(methods_.size()) * 2);
   std::optional<Status>& known = runs_[size_t(method.number) * 2 + in_place];
   if (known) return *known;
-  known = Status();
+  known = bounded(method);
   if (method.row != nullptr) {
     for (int32_t rank : {0, size_ / 2, size_ - 1})
       *known = known->ok() ? lowers(method, rank, in_place) : *known;

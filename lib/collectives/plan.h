@@ -68,6 +68,7 @@ class Planner {
   Result<const Method*> by_name(const Shape& shape);
   std::string names(Collective collective, bool (*of)(const Method&)) const;
   bool moves_straight(const Method& method) const;
+  Status bounded(const Method& method) const;
   Status lowers(const Method& method, int32_t rank, bool in_place) const;
   Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined,
                               bool entering) const;

@@ -49,6 +49,19 @@ TEST(Plan, WhatTheMachineDoesNotRunIsNotChosen) {
   }
 }
 
+// A program may be built for any number of ranks; what it would send is looked at before it runs.
+TEST(Plan, TheAbsurdIsRefused) {
+  Planner planner(1, 65536);
+  Shape named = shape(Collective::allreduce, 1 << 20);
+  named.algorithm = "ring";
+  EXPECT_EQ(
+      refusal(planner, named),
+      "algorithm ring would send 8.6e+09 messages among 65536 ranks; calls of more than 1e+08 are not run: "
+      "take one of fewer rounds, or level by level");
+  named.algorithm = "rabenseifner";
+  EXPECT_TRUE(planner.choose(named).ok());
+}
+
 TEST(Plan, ByName) {
   Planner planner(1, 4);
   Shape named = shape(Collective::allreduce, 8);
