@@ -17,6 +17,7 @@ peers_across() {
 plait||ranks $B/bench_plait
 plait-plain|BENCH_OWN_MEMORY=0|ranks $B/bench_plait
 ompi-def||$o $B/bench_ompi
+ompi-ring||$o --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 $B/bench_ompi
 ompi-links2||$o --mca btl_tcp_links 2 $B/bench_ompi
 mpich-def|UCX_TLS=self,tcp UCX_NET_DEVICES=eth0|$m $B/bench_mpich
 gloo-def|BENCH_PIN=0|gloo_across
@@ -97,6 +98,7 @@ netns() {
   for v in "${@:4}"; do export "${v?}"; done
   lab_begin
   add_pair
+  for v in a b; do [ -z "${NETNS_RATE:-}" ] || slow_link "$v" "$NETNS_RATE"; done
   write_agent
   layout="$each $each"
   file=$OUT/netns$((2 * each))-$(date +%H%M%S).csv
