@@ -82,6 +82,43 @@ TEST(Layouts, OfRanksOnHosts) {
   }
 }
 
+// A barrier lets nobody go before all are there: each adds its one before, and sees all of them after.
+std::string meets(plait_comm* comm, std::atomic<int>& here, int size, const char* algorithm) {
+  plait_call_config config{};
+  config.struct_size = sizeof config;
+  config.algorithm = algorithm;
+  for (int round = 1; round <= 20; round++) {
+    here++;
+    if (plait_barrier(comm, &config, nullptr) != PLAIT_OK) return plait_last_error(comm);
+    if (here < round * size) return std::string(algorithm) + " let a rank go before all were there";
+  }
+  return {};
+}
+
+// Level by level, by name: hosts of two, hosts of three, two and one, round-robin placement, and no order at
+// all. (Ranks are threads here; each of the algorithms there are is run by runtime_collectives.)
+TEST(Layouts, LevelByLevel) {
+  for (const char* placement : {"aabb", "aaabbc", "abab", "cababa"}) {
+    const std::string job = fresh_job();
+    const int n = int(std::strlen(placement));
+    std::atomic<int> here[4]{};
+    const std::string words = run_threads(0, n, n, [&](int rank, int size) -> std::string {
+      Handle h(config_of(rank, size, job.c_str(), std::string("host-") + placement[rank]));
+      if (h.comm == nullptr) return h.error;
+      for (const char* name :
+           {"ring/ring", "direct/direct", "star/recursive_doubling", "binomial/rabenseifner"}) {
+        if (std::string why = sums(h.comm, rank, size, name); !why.empty()) return why;
+      }
+      int k = 0;
+      for (const char* name : {"star/dissemination", "star/binomial", "binomial/star", "binomial/binomial"}) {
+        if (std::string why = meets(h.comm, here[k++], size, name); !why.empty()) return why;
+      }
+      return {};
+    });
+    EXPECT_EQ(words, "") << placement;
+  }
+}
+
 // A file that only this user may read.
 struct SecretFile {
   char path[64] = "/tmp/plait-test-secret-XXXXXX";

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -100,8 +101,12 @@ inline void run_ranks(const std::vector<int>& shape, const RankMain& main) {
 inline std::vector<int> processes(int n) { return std::vector<int>(size_t(n), 1); }
 
 // PLAIT_TEST_RANKS_PER_HOST=k: k ranks share memory, the others are as on other hosts, joined by the network
-// of this one. Unset: all share memory.
+// of this one. PLAIT_TEST_HOSTS=aab: a letter a rank, over and over, and ranks of one letter share memory.
+// Both unset: all do.
 inline std::string host_of(int rank) {
+  const char* hosts = std::getenv("PLAIT_TEST_HOSTS");
+  if (hosts != nullptr && *hosts != 0)
+    return std::string("host-") + hosts[size_t(rank) % std::string_view(hosts).size()];
   const char* per_host = std::getenv("PLAIT_TEST_RANKS_PER_HOST");
   return per_host == nullptr ? "" : "host-" + std::to_string(rank / std::max(1, std::atoi(per_host)));
 }
