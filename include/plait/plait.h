@@ -420,6 +420,30 @@ PLAIT_API plait_status plait_wait_any(plait_request** requests, size_t count, si
  * library and lives as long as it. PLAIT_ERR_INVALID. */
 PLAIT_API plait_status plait_request_algorithm(const plait_request* request, const char** name);
 
+/* One way to make a call, as plait sees it when it chooses among them. */
+typedef struct plait_candidate {
+  size_t struct_size;     /* set by the caller in each element */
+  const char* algorithm;  /* as plait_call_config takes it; the library's, lives as long as it */
+  double predicted_us;    /* negative: plait has no prediction */
+  double tuned_us;        /* measured earlier: of the tuning file; negative: not in it */
+  int32_t simulated;      /* 1: predicted_us is of a simulation, 0: of a formula; the two do not compare */
+  int32_t runs;           /* 0: not possible here; forced by name, the call is PLAIT_ERR_UNSUPPORTED */
+  int32_t chosen;         /* 1: taken where the call names no algorithm */
+} plait_candidate;
+
+/* The candidates for a plan of a collective, best first, whatever algorithm the plan itself was made with: at most
+ * `capacity` are written to `candidates` (may be NULL with capacity 0), *count is how many there are. Alike on all ranks,
+ * but not collective; starts nothing. As the driving thread of the plan's communicator.
+ * PLAIT_ERR_INVALID: not a plan, or one of a send or receive; an argument is NULL. PLAIT_ERR_STATE (forked child). */
+PLAIT_API plait_status plait_candidates(plait_request* plan, plait_candidate* candidates, size_t capacity,
+                                        size_t* count);
+
+/* The same as text: a line that says what is asked, then one for each candidate, `*` before the one that is chosen. What
+ * fits is written to `text`, which is the caller's, with a NUL behind it; *length is that of the whole text without
+ * the NUL, so that a `capacity` of *length + 1 holds all of it. `text` may be NULL with capacity 0. The wording is for
+ * people and may change. Threads and statuses as above. */
+PLAIT_API plait_status plait_explain(plait_request* plan, char* text, size_t capacity, size_t* length);
+
 /* Frees a request. PLAIT_ERR_STATE, and nothing freed, while it is not done. NULL is fine. */
 PLAIT_API plait_status plait_request_free(plait_request* request);
 

@@ -41,11 +41,9 @@ Planner::Planner(int32_t rank, int32_t size) : rank_(rank), size_(size), methods
 
 void Planner::seat(const Seating& seating) {
   add_levels(methods_, seating);
-  chooser_ =
-      std::make_unique<Chooser>(room_of(seating), methods_, [this](const Method& method, const Question& q) {
-        if (!q.lengths_known && !moves_straight(method)) return false;
-        return runs(method, q.in_place && !q.uneven && !rooted(q.collective)).ok();
-      });
+  chooser_ = std::make_unique<Chooser>(
+      room_of(seating), methods_,
+      [this](const Method& method, const Question& question) { return runs(method, question); });
 }
 
 Result<const Method*> Planner::choose(const Shape& shape) {
@@ -98,24 +96,28 @@ std::string Planner::names(Collective collective, bool (*of)(const Method&)) con
   return list.empty() ? "none" : list;
 }
 
-std::vector<Candidate> Planner::candidates(const Shape& shape) const {
-  return chooser_->candidates(question_of(shape));
+std::vector<Weighed> Planner::candidates(const Shape& shape) {
+  const Question question = question_of(shape);
+  const Method* chosen = chooser_->choose(question);
+  std::vector<Weighed> list;
+  for (const Candidate& c : chooser_->candidates(question))
+    list.push_back({c, runs(*c.method, question), c.method == chosen});
+  return list;
 }
 
 std::string Planner::explain(const Shape& shape) {
-  std::string text = fmt::format("{} of {} bytes{}: {}\n", name_of(shape.collective), shape.bytes,
+  std::string text = fmt::format("{} of {}{}: {}\n", name_of(shape.collective),
+                                 shape.lengths_known ? fmt::format("{} bytes", shape.bytes)
+                                                     : std::string("blocks that not all ranks know"),
                                  shape.in_place ? " in place" : "", describe(chooser_->room()));
-  Shape free = shape;
-  free.algorithm = {};
-  const auto chosen = choose(free);
-  for (const Candidate& c : candidates(shape)) {
-    text += fmt::format("  {} {:<24}", chosen.ok() && *chosen == c.method ? '*' : ' ', c.method->name);
+  for (const Weighed& c : candidates(shape)) {
+    text += fmt::format("  {} {:<24}", c.chosen ? '*' : ' ', c.method->name);
     text += c.measured ? fmt::format(" measured {:.3f} us,", *c.measured * 1e6) : "";
     text += std::isfinite(c.predicted)
                 ? fmt::format(" {} {:.3f} us", c.simulated ? "simulated" : "estimated", c.predicted * 1e6)
                 : " not predicted";
     if (!c.measured && !c.proven) text += ", never measured here";
-    text += runs(*c.method, all_in_place(shape)).ok() ? "\n" : ", does not run\n";
+    text += c.runs ? "\n" : ", does not run\n";
   }
   return text;
 }
@@ -134,6 +136,11 @@ Status Planner::bounded(const Method& method) const {
               "would send {:.2g} messages among {} ranks; calls of more than {:.0e} are not run: take one "
               "of fewer rounds, or level by level",
               messages, size_, double(kMostMessages))};
+}
+
+bool Planner::runs(const Method& method, const Question& q) {
+  if (!q.lengths_known && !moves_straight(method)) return false;
+  return runs(method, q.in_place && !q.uneven && !rooted(q.collective)).ok();
 }
 
 // Alike on all ranks, as it must be: those of a row differ no more than these three, others as they like.

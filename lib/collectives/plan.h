@@ -32,6 +32,12 @@ struct Shape {
   std::string_view algorithm;  // forced by name; empty: the planner's choice
 };
 
+// A candidate, and what became of it.
+struct Weighed : Candidate {
+  bool runs = true;     // on the real machine, here
+  bool chosen = false;  // by the planner, whatever the caller forces
+};
+
 class Planner {
  public:
   // Ranks of one host with a core each, until seat() says otherwise. Its methods are those of the table,
@@ -53,8 +59,8 @@ class Planner {
   // Whether the machine runs `method`, one of methods(), on every rank; else why not. Remembered.
   const Status& runs(const Method& method, bool in_place);
   // All that fit `shape`, the best one first, with their times; `shape.algorithm` is not looked at.
-  std::vector<Candidate> candidates(const Shape& shape) const;
-  // The same for people: a line each.
+  std::vector<Weighed> candidates(const Shape& shape);
+  // The same for people: a line each, after one that says what was asked.
   std::string explain(const Shape& shape);
 
   // The schedule of `method`, one of methods(), made on first use. Lives as long as the planner. `in_place`:
@@ -69,6 +75,7 @@ class Planner {
   std::string names(Collective collective, bool (*of)(const Method&)) const;
   bool moves_straight(const Method& method) const;
   Status bounded(const Method& method) const;
+  bool runs(const Method& method, const Question& question);
   Status lowers(const Method& method, int32_t rank, bool in_place) const;
   Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined,
                               bool entering) const;

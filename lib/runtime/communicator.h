@@ -74,6 +74,9 @@ class Communicator {
   Result<plait_request*> make(const Args& args, bool persistent);
   // The same of a send or receive. Code::invalid: the peer is no rank.
   Result<plait_request*> make(const Letter& letter, int64_t timeout_ms, bool persistent);
+  // What a plan of a collective could run, the best one first; the same for people.
+  std::vector<collectives::Weighed> candidates(const plait_request& plan);
+  std::string explain(const plait_request& plan);
   // Puts it behind those started before. It may move at once.
   void start(plait_request* request) noexcept;
   // Frees a request that is not started or done.
@@ -145,6 +148,7 @@ class Communicator {
 
   const Prepared& prepare(const Args& args, Status* status);
   Status fill(const Args& args, Prepared& prepared);
+  collectives::Shape shape_of(const Args& args, const UserOperator* custom, bool in_place) const;
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
   void finish(Status status) noexcept;

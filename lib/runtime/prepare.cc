@@ -200,6 +200,28 @@ const Prepared& Communicator::prepare(const Args& args, Status* status) {
   return slot;
 }
 
+// `custom` is the operator of the request: `a` may be what is kept of it.
+collectives::Shape Communicator::shape_of(const Args& a, const UserOperator* custom, bool in_place) const {
+  const bool known = counts_are_agreed(a);
+  return {.collective = a.collective,
+          .bytes = known ? elements_of(a, config_.size) * collectives::size_of(a.dtype) : 0,
+          .root = a.root,
+          .in_place = place_is_agreed(a) && in_place,
+          .uneven = a.uneven,
+          .lengths_known = known,
+          .commutes = custom == nullptr || custom->commutes,
+          .deterministic = config_.deterministic,
+          .algorithm = a.algorithm};
+}
+
+std::vector<collectives::Weighed> Communicator::candidates(const plait_request& plan) {
+  return planner_->candidates(shape_of(plan.own.args, plan.args.custom, plan.own.in_place));
+}
+
+std::string Communicator::explain(const plait_request& plan) {
+  return planner_->explain(shape_of(plan.own.args, plan.args.custom, plan.own.in_place));
+}
+
 Status Communicator::fill(const Args& args, Prepared& p) {
   namespace real = collectives::real;
   const int32_t rank = config_.rank, size = config_.size;
@@ -210,21 +232,12 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   const Args& a = p.args;
   const size_t element = collectives::size_of(a.dtype);
   const Extents most = extents_of(a, rank, size);
-  const bool known = counts_are_agreed(a);
   p.in_place = in_place(a, rank);
   p.connected = p.network = false;
   p.in_bytes = size_t(most.in) * element;
   p.out_bytes = size_t(most.out) * element;
 
-  auto method = planner_->choose({.collective = a.collective,
-                                  .bytes = known ? elements_of(a, size) * element : 0,
-                                  .root = a.root,
-                                  .in_place = place_is_agreed(a) && p.in_place,
-                                  .uneven = a.uneven,
-                                  .lengths_known = known,
-                                  .commutes = args.custom == nullptr || args.custom->commutes,
-                                  .deterministic = config_.deterministic,
-                                  .algorithm = a.algorithm});
+  auto method = planner_->choose(shape_of(a, args.custom, p.in_place));
   if (!method.ok()) return method.status();
   real::Layout layout = layout_of(p, (*method)->chunks, rank, size);
   const bool joined = real::joins(layout);

@@ -99,6 +99,58 @@ TEST_F(Api, CallsAfterAbortSaySo) {
   EXPECT_EQ(plait_allreduce(c.comm, x, y, 8, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr), PLAIT_ERR_ABORTED);
 }
 
+TEST_F(Api, PlansAreExplained) {
+  plait_request* plan = nullptr;
+  ASSERT_EQ(plait_plan_allreduce(c.comm, x, y, 8, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &plan), PLAIT_OK);
+  size_t count = 0, length = 0;
+  ASSERT_EQ(plait_candidates(plan, nullptr, 0, &count), PLAIT_OK);
+  ASSERT_GT(count, 3u);
+  std::vector<plait_candidate> list(count + 1);
+  for (plait_candidate& one : list) one.struct_size = sizeof one;
+  ASSERT_EQ(plait_candidates(plan, list.data(), list.size(), &count), PLAIT_OK);
+  ASSERT_EQ(count, list.size() - 1);
+  const char* taken = "";
+  ASSERT_EQ(plait_request_algorithm(plan, &taken), PLAIT_OK);
+  int chosen = 0;
+  for (size_t i = 0; i < count; i++) {
+    EXPECT_EQ(list[i].struct_size, sizeof list[i]);
+    EXPECT_LT(list[i].tuned_us, 0);
+    chosen += list[i].chosen;
+    EXPECT_EQ(list[i].chosen != 0, std::string(taken) == list[i].algorithm);
+  }
+  EXPECT_EQ(chosen, 1);
+  EXPECT_EQ(list[count].algorithm, nullptr);  // beyond the count nothing is written
+  ASSERT_EQ(plait_explain(plan, nullptr, 0, &length), PLAIT_OK);
+  std::string text(length + 1, '?');
+  ASSERT_EQ(plait_explain(plan, text.data(), text.size(), &length), PLAIT_OK);
+  EXPECT_EQ(text.find('\0'), length);
+  EXPECT_TRUE(contains(text, std::string("* ") + taken)) << text;
+  char some[10];
+  ASSERT_EQ(plait_explain(plan, some, sizeof some, &length), PLAIT_OK);
+  EXPECT_EQ(std::string(some), text.substr(0, 9));
+  EXPECT_EQ(plait_request_free(plan), PLAIT_OK);
+}
+
+TEST_F(Api, WhatIsNoPlanIsNotExplained) {
+  size_t count = 0;
+  plait_request *plan = nullptr, *call = nullptr, *message = nullptr;
+  EXPECT_EQ(plait_candidates(nullptr, nullptr, 0, &count), PLAIT_ERR_INVALID);
+  ASSERT_EQ(plait_plan_barrier(c.comm, nullptr, &plan), PLAIT_OK);
+  EXPECT_EQ(plait_candidates(plan, nullptr, 0, nullptr), PLAIT_ERR_INVALID);
+  EXPECT_EQ(plait_candidates(plan, nullptr, 1, &count), PLAIT_ERR_INVALID);
+  EXPECT_EQ(plait_explain(plan, nullptr, 1, &count), PLAIT_ERR_INVALID);
+  plait_candidate one{};  // its struct_size is 0
+  EXPECT_EQ(plait_candidates(plan, &one, 1, &count), PLAIT_ERR_INVALID);
+  EXPECT_TRUE(contains(c.last(), "plait_candidate"));
+  ASSERT_EQ(plait_barrier(c.comm, nullptr, &call), PLAIT_OK);
+  ASSERT_EQ(plait_wait(call), PLAIT_OK);
+  EXPECT_EQ(plait_explain(call, nullptr, 0, &count), PLAIT_ERR_INVALID);
+  EXPECT_TRUE(contains(c.last(), "not a plan"));
+  ASSERT_EQ(plait_plan_send(c.comm, x, 1, PLAIT_FLOAT32, 0, 0, nullptr, &message), PLAIT_OK);
+  EXPECT_EQ(plait_explain(message, nullptr, 0, &count), PLAIT_ERR_INVALID);
+  for (plait_request* r : {plan, call, message}) EXPECT_EQ(plait_request_free(r), PLAIT_OK);
+}
+
 TEST_F(Api, MemoryIsZeroedAlignedAndRegisteredMemoryIsFreedOnce) {
   void* p = nullptr;
   ASSERT_EQ(plait_mem_alloc(100'000, &p), PLAIT_OK);

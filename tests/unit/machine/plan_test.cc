@@ -181,6 +181,28 @@ TEST(Plan, Explains) {
   EXPECT_LT(direct, ring);
   EXPECT_NE(text.find("measured 5.000 us, estimated "), text.npos) << text;
   EXPECT_NE(planner.explain(shape(Collective::allreduce, 4096, false)).find("simulated"), text.npos);
+  // Whatever the caller forces.
+  Shape forced = shape(Collective::allreduce, 4096);
+  forced.algorithm = "ring";
+  EXPECT_EQ(planner.explain(forced), text);
+}
+
+TEST(Plan, ExplainsWhatDoesNotRun) {
+  Planner planner(0, 4);
+  Shape unknown = shape(Collective::gather, 0, false);
+  unknown.lengths_known = false;
+  size_t run = 0, chosen = 0;
+  for (const Weighed& c : planner.candidates(unknown)) {
+    run += c.runs;
+    chosen += c.chosen;
+    EXPECT_TRUE(c.runs || !c.chosen) << c.method->name;
+  }
+  EXPECT_GT(run, 0u);
+  EXPECT_LT(run, planner.candidates(unknown).size());
+  EXPECT_EQ(chosen, 1u);
+  const std::string text = planner.explain(unknown);
+  EXPECT_EQ(text.substr(0, text.find('\n')), "gather of blocks that not all ranks know: 1 host of 4 ranks");
+  EXPECT_NE(text.find(", does not run"), text.npos) << text;
 }
 
 }  // namespace

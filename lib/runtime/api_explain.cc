@@ -1,0 +1,78 @@
+// plait.h: what a call could run, and what is chosen of it.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/api.h"
+#include "runtime/config.h"
+
+using namespace plait;
+using namespace plait::runtime;
+
+namespace {
+
+constexpr double kMicro = 1e-6, kNone = -1;
+
+// Whether `plan` is one of a collective, in this process.
+Status check_plan(const char* function, const plait_request* plan) {
+  auto wrong = [&](const char* why) { return Status(Code::invalid, std::string(function) + ": " + why); };
+  if (!is_request(plan)) return wrong("the plan is NULL or was freed");
+  if (forked()) return check_ready();
+  if (!plan->persistent) return wrong("the request is not a plan");
+  if (plan->is_message()) return wrong("the plan is of a send or receive, which has no algorithm");
+  return {};
+}
+
+plait_status refuse(plait_request* plan, const Status& status) {
+  return is_request(plan) ? report(*plan->comm, status) : report(status);
+}
+
+plait_candidate to_c(const collectives::Weighed& from) {
+  plait_candidate c{};
+  c.algorithm = from.method->name.data();  // ends with a NUL
+  c.predicted_us = std::isfinite(from.predicted) ? from.predicted / kMicro : kNone;
+  c.tuned_us = from.measured ? *from.measured / kMicro : kNone;
+  c.simulated = from.simulated;
+  c.runs = from.runs;
+  c.chosen = from.chosen;
+  return c;
+}
+
+}  // namespace
+
+extern "C" {
+
+plait_status plait_candidates(plait_request* plan, plait_candidate* candidates, size_t capacity,
+                              size_t* count) {
+  Status status = check_plan("plait_candidates", plan);
+  if (status.ok() && (count == nullptr || (candidates == nullptr && capacity > 0)))
+    status = {Code::invalid, "plait_candidates: count, or candidates with a capacity, is NULL"};
+  if (!status.ok()) return refuse(plan, status);
+  const auto list = plan->comm->candidates(*plan);
+  for (size_t i = 0; i < std::min(capacity, list.size()); i++) {
+    plait_candidate one = to_c(list[i]);
+    one.struct_size = candidates[i].struct_size;
+    status = check_struct(&candidates[i], one.struct_size, sizeof one, "plait_candidate");
+    if (!status.ok()) return refuse(plan, status);
+    std::memcpy(&candidates[i], &one, std::min(one.struct_size, sizeof one));
+  }
+  *count = list.size();
+  return PLAIT_OK;
+}
+
+plait_status plait_explain(plait_request* plan, char* text, size_t capacity, size_t* length) {
+  Status status = check_plan("plait_explain", plan);
+  if (status.ok() && (length == nullptr || (text == nullptr && capacity > 0)))
+    status = {Code::invalid, "plait_explain: length, or text with a capacity, is NULL"};
+  if (!status.ok()) return refuse(plan, status);
+  const std::string whole = plan->comm->explain(*plan);
+  if (capacity > 0) {
+    const size_t fits = std::min(capacity - 1, whole.size());
+    std::memcpy(text, whole.data(), fits);
+    text[fits] = '\0';
+  }
+  *length = whole.size();
+  return PLAIT_OK;
+}
+
+}  // extern "C"
