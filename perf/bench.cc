@@ -3,85 +3,32 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
-
-#include "base/clock.h"
 
 namespace plait::perf {
 namespace {
 
-// A timed batch lasts about this long, so that reading the clock (20 ns) is below a thousandth of it.
-constexpr double kBatchUs = 50;
-constexpr int kMostBatch = 1000;
 // Samples behind a 99th percentile, where the calls are so short that they cost nothing: at most this many,
 // and fewer where few iterations were asked for.
 constexpr int kPercentileSamples = 300;
 constexpr int kPercentileSamplesAnIteration = 20;
 
-// The nearest-rank percentile. Sorts `samples`, which must not be empty.
-double percentile(std::vector<double>& samples, double fraction) {
-  std::sort(samples.begin(), samples.end());
-  auto index = size_t(std::ceil(fraction * double(samples.size())));
-  return samples[std::clamp<size_t>(index, 1, samples.size()) - 1];
-}
-
-std::string describe(const Case& c) {
-  std::string text = c.collective->name;
-  if (!c.collective->moves_data()) return text;
-  return text + " of " + std::to_string(c.count) + " " + c.dtype->name +
-         (c.in_place ? " (in place)" : " (out of place)");
-}
-
-// What joins the ranks, innermost level first: "shm", "tcp", "shm+tcp".
-std::string transports(plait_comm* comm) {
-  plait_level levels[4]{};
-  for (plait_level& l : levels) l.struct_size = sizeof l;
-  size_t count = 0;
-  if (plait_comm_levels(comm, levels, std::size(levels), &count) != PLAIT_OK) return "none";
-  std::string text;
-  for (size_t i = 0; i < std::min(count, std::size(levels)); ++i) {
-    if (levels[i].group_size == 1 && count > 1) continue;
-    text += (text.empty() ? "" : "+") + std::string(levels[i].transport);
-  }
-  return text;
-}
-
 }  // namespace
 
-Bench::Bench(const Options& options, plait_comm* comm) : options_(options), comm_(comm) {
-  plait_comm_rank(comm, &rank_);
-  plait_comm_size(comm, &ranks_);
+Bench::Bench(const Options& options, plait_comm* comm) : options_(options), ranks_(comm) {
   config_.struct_size = sizeof config_;
   if (!options.algorithm.empty()) config_.algorithm = options.algorithm.c_str();
-  transport_ = transports(comm);
-}
-
-void Bench::must(plait_status status, const std::string& doing) const {
-  if (status == PLAIT_OK) return;
-  std::string text = plait_last_error(comm_);
-  if (text.empty()) text = plait_last_error(nullptr);
-  if (text.empty()) text = plait_status_string(status);
-  throw Failure(doing + ": " + text);
-}
-
-template <class T>
-std::vector<T> Bench::gather(std::span<const T> own) {
-  std::vector<T> all(own.size() * size_t(ranks_));
-  must(plait_allgather(comm_, own.data(), all.data(), own.size_bytes(), PLAIT_UINT8, nullptr, nullptr),
-       "exchange of results");
-  return all;
 }
 
 void Bench::run() {
-  if (!options_.all_roots && options_.root >= ranks_) {
+  if (!options_.all_roots && options_.root >= ranks_.size()) {
     throw Failure("-r " + std::to_string(options_.root) + ": there is no such rank; ranks are 0 to " +
-                  std::to_string(ranks_ - 1));
+                  std::to_string(ranks_.size() - 1));
   }
   allocate();
   introduce();
-  const int first = options_.all_roots ? 0 : options_.root, last = options_.all_roots ? ranks_ - 1 : first;
+  const int first = options_.all_roots ? 0 : options_.root,
+            last = options_.all_roots ? ranks_.size() - 1 : first;
   for (const Dtype* dtype : options_.dtypes) {
     for (const Op* op : options_.ops) {
       for (size_t bytes : options_.sizes) {
@@ -95,35 +42,50 @@ void Bench::allocate() {
   size_t most = 0;
   for (const Dtype* dtype : options_.dtypes) {
     for (size_t bytes : options_.sizes) {
-      Case c{options_.collective, dtype, nullptr, rank_, ranks_, 0, 0, false};
-      c.count = count_for(*c.collective, *dtype, ranks_, bytes);
+      Case c{options_.collective, dtype, nullptr, ranks_.rank(), ranks_.size(), 0, 0, false};
+      c.count = count_for(*c.collective, *dtype, ranks_.size(), bytes);
       most = std::max(most, c.bytes());
     }
   }
-  Memory memory = options_.memory_of(rank_);
+  Memory memory = options_.memory_of(rank());
   std::string doing = "two buffers of " + std::to_string(most) + " bytes (" + memory_name(memory) + ")";
-  must(first_.make(memory, most), doing);
-  must(second_.make(memory, most), doing);
+  ranks_.must(first_.make(memory, most), doing);
+  ranks_.must(second_.make(memory, most), doing);
 }
 
 void Bench::introduce() {
-  Member self{rank_, int32_t(getpid()), {}};
+  Member self{rank(), int32_t(getpid()), {}};
   gethostname(self.host, sizeof self.host - 1);
-  std::vector<Member> all = gather(std::span<const Member>(&self, 1));
-  if (rank_ == 0) print_head(options_, all, transport_);
+  std::vector<Member> all = ranks_.gather(std::span<const Member>(&self, 1));
+  if (rank() == 0) print_head(options_, all, ranks_.transport());
 }
 
 void Bench::measure_pair(const Dtype& dtype, const Op& op, int root, size_t bytes) {
-  Case c{options_.collective, &dtype, &op, rank_, ranks_, root, 0, false};
-  c.count = count_for(*c.collective, dtype, ranks_, bytes);
+  Case c{options_.collective, &dtype, &op, ranks_.rank(), ranks_.size(), root, 0, false};
+  c.count = count_for(*c.collective, dtype, ranks_.size(), bytes);
   bool both = c.collective->moves_data();
+  if (options_.mode != Mode::time) {
+    compare(c);
+    c.in_place = true;
+    if (both) compare(c);
+    return;
+  }
   Row apart = measure(c);
   c.in_place = true;
   Row together = both ? measure(c) : apart;
-  if (rank_ != 0) return;
+  if (rank() != 0) return;
   print_row(apart, both ? &together : nullptr);
   rows_.push_back(apart);
   if (both) rows_.push_back(together);
+}
+
+void Bench::compare(const Case& c) {
+  clear(c);
+  Contest contest(ranks_, c, place(c, first_.data(), second_.data()));
+  settle(contest, options_);
+  if (rank() != 0) return;
+  comparisons_.push_back({c, ranks_.transport(), contest.standings()});
+  print_comparison(options_, comparisons_.back());
 }
 
 Row Bench::measure(Case c) {
@@ -133,19 +95,19 @@ Row Bench::measure(Case c) {
   Row row{c.collective,
           c.dtype,
           c.op,
-          ranks_,
+          ranks_.size(),
           c.root,
           c.count,
           c.bytes(),
           c.in_place,
           algorithm_of(c, at),
-          transport_,
+          ranks_.transport(),
           options_.iterations,
           timing.median_us,
           timing.p99_us,
           std::nullopt};
   if (options_.checks > 0) row.wrong = check(c, at);
-  must(plait_request_free(plan_), describe(c));
+  ranks_.must(plait_request_free(plan_), describe(c));
   plan_ = nullptr;
   return row;
 }
@@ -154,15 +116,15 @@ Row Bench::measure(Case c) {
 std::string Bench::algorithm_of(const Case& c, const Pointers& at) {
   plait_request* request = nullptr;
   const char* name = "";
-  must(perf::call(c, comm_, at, &config_, &request), describe(c));
-  must(plait_wait(request), describe(c));
-  must(plait_request_algorithm(request, &name), describe(c));
-  must(plait_request_free(request), describe(c));
+  ranks_.must(perf::call(c, ranks_.comm(), at, &config_, &request), describe(c));
+  ranks_.must(plait_wait(request), describe(c));
+  ranks_.must(plait_request_algorithm(request, &name), describe(c));
+  ranks_.must(plait_request_free(request), describe(c));
   return name;
 }
 
 void Bench::prepare(const Case& c, const Pointers& at) {
-  must(perf::plan(c, comm_, at, &config_, &plan_), describe(c));
+  ranks_.must(perf::plan(c, ranks_.comm(), at, &config_, &plan_), describe(c));
 }
 
 void Bench::call(const Case& c, const Pointers& at) {
@@ -171,58 +133,31 @@ void Bench::call(const Case& c, const Pointers& at) {
     s = plait_start(plan_);
     if (s == PLAIT_OK) s = plait_wait(plan_);
   } else {
-    s = perf::call(c, comm_, at, &config_, nullptr);
+    s = perf::call(c, ranks_.comm(), at, &config_, nullptr);
   }
-  if (s != PLAIT_OK) must(s, describe(c));
+  if (s != PLAIT_OK) ranks_.must(s, describe(c));
 }
 
 // Values that stay finite and normal however often they are reduced in place are not to be had; so the timed
 // calls work on zeroes, which cost the same, and the checked calls on real values.
-Bench::Timing Bench::time(const Case& c, const Pointers& at) {
+void Bench::clear(const Case& c) {
   std::memset(first_.data(), 0, c.bytes());
   std::memset(second_.data(), 0, c.bytes());
+}
+
+Bench::Timing Bench::time(const Case& c, const Pointers& at) {
+  clear(c);
   for (int i = 0; i < options_.warmup; ++i) call(c, at);
-  int batch = agree_on_batch(c, at);
-  std::vector<double> samples = sample(c, at, options_.iterations, batch);
+  auto one = [&] { call(c, at); };
+  const int batch = batch_of(ranks_.glance(4, one));
+  std::vector<double> samples = ranks_.sample(options_.iterations, batch, one);
   double median = percentile(samples, 0.5);
   // A batch hides how long its slowest call took: the tail is measured on single calls.
   if (batch > 1) {
     const int few = std::min(kPercentileSamples, kPercentileSamplesAnIteration * options_.iterations);
-    samples = sample(c, at, std::max(few, options_.iterations), 1);
+    samples = ranks_.sample(std::max(few, options_.iterations), 1, one);
   }
   return {median, percentile(samples, 0.99)};
-}
-
-// How many calls to time at once; rank 0 decides, for all must make the same number of calls.
-int Bench::agree_on_batch(const Case& c, const Pointers& at) {
-  double shortest = 1e300;
-  for (int i = 0; i < 4; ++i) {
-    int64_t begin = now_ns();
-    call(c, at);
-    shortest = std::min(shortest, double(now_ns() - begin) / 1e3);
-    if (shortest > kBatchUs) shortest = kBatchUs;
-  }
-  int32_t batch = std::clamp(int(kBatchUs / std::max(shortest, 0.01)), 1, kMostBatch);
-  return gather(std::span<const int32_t>(&batch, 1))[0];
-}
-
-// Microseconds a call, once for each sample: of the slowest rank in it.
-std::vector<double> Bench::sample(const Case& c, const Pointers& at, int samples, int batch) {
-  std::vector<double> own(static_cast<size_t>(samples));
-  must(plait_barrier(comm_, nullptr, nullptr), "barrier");
-  int64_t begin = now_ns();
-  for (double& one : own) {
-    for (int i = 0; i < batch; ++i) call(c, at);
-    int64_t end = now_ns();
-    one = double(end - begin) / 1e3 / batch;
-    begin = end;
-  }
-  std::vector<double> all = gather(std::span<const double>(own));
-  for (size_t i = 0; i < own.size(); ++i) {
-    for (size_t rank = 0; rank < size_t(ranks_); ++rank)
-      own[i] = std::max(own[i], all[rank * own.size() + i]);
-  }
-  return own;
 }
 
 uint64_t Bench::check(const Case& c, const Pointers& at) {
@@ -234,10 +169,10 @@ uint64_t Bench::check(const Case& c, const Pointers& at) {
     wrong += count_wrong(c, pattern, at);
     // Nobody fills his buffers for the next call while a peer still reads them: the gather below, or this
     // one's.
-    must(plait_barrier(comm_, nullptr, nullptr), "barrier");
+    ranks_.must(plait_barrier(ranks_.comm(), nullptr, nullptr), "barrier");
   }
   uint64_t all = 0;
-  for (uint64_t one : gather(std::span<const uint64_t>(&wrong, 1))) all += one;
+  for (uint64_t one : ranks_.gather(std::span<const uint64_t>(&wrong, 1))) all += one;
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "perf/regret.h"
 #include "perf/row.h"
 
 namespace plait::perf {
@@ -11,29 +12,58 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const Row& r) {
-  bool reduces = r.collective->reduces;
-  return {{"collective", r.collective->name},
-          {"ranks", r.ranks},
-          {"dtype", r.collective->moves_data() ? Json(r.dtype->name) : Json()},
-          {"op", reduces ? Json(r.op->name) : Json()},
-          {"root", r.collective->has_root ? Json(r.root) : Json()},
-          {"bytes", r.bytes},
-          {"count", r.count},
-          {"in_place", r.in_place},
-          {"algorithm", r.algorithm},
-          {"transport", r.transport},
-          {"iterations", r.iterations},
-          {"time_us_median", r.median_us},
-          {"time_us_p99", r.p99_us},
-          {"algbw_GBps", r.algorithm_GBps()},
-          {"busbw_GBps", r.bus_GBps()},
-          {"wrong", r.wrong ? Json(*r.wrong) : Json()}};
+// What a Row and a Case say alike.
+template <class Call>
+Json call_of(const Call& c, size_t bytes) {
+  return {{"collective", c.collective->name},
+          {"ranks", c.ranks},
+          {"dtype", c.collective->moves_data() ? Json(c.dtype->name) : Json()},
+          {"op", c.collective->reduces ? Json(c.op->name) : Json()},
+          {"root", c.collective->has_root ? Json(c.root) : Json()},
+          {"bytes", bytes},
+          {"count", c.count},
+          {"in_place", c.in_place}};
 }
 
-}  // namespace
+Json to_json(const Row& r) {
+  Json json = call_of(r, r.bytes);
+  json.update({{"algorithm", r.algorithm},
+               {"transport", r.transport},
+               {"iterations", r.iterations},
+               {"time_us_median", r.median_us},
+               {"time_us_p99", r.p99_us},
+               {"algbw_GBps", r.algorithm_GBps()},
+               {"busbw_GBps", r.bus_GBps()},
+               {"wrong", r.wrong ? Json(*r.wrong) : Json()}});
+  return json;
+}
 
-bool write_json(const std::string& path, const std::vector<Row>& rows) {
+Json known(double us) { return us < 0 ? Json() : Json(us); }
+
+Json to_json(const Comparison& c) {
+  const Standings& s = c.standings;
+  Json json = call_of(c.what, c.what.bytes());
+  json.update({{"transport", c.transport},
+               {"chosen", s.chosen().algorithm},
+               {"chosen_us", s.choice().time_us()},
+               {"best", s.best().algorithm},
+               {"best_us", s.best().time_us()},
+               {"regret", s.regret()}});
+  Json& list = json["candidates"] = Json::array();
+  for (size_t i = 1; i < s.entrants.size(); ++i) {
+    const Entrant& e = s.entrants[i];
+    list.push_back({{"algorithm", e.algorithm},
+                    {"predicted_us", known(e.predicted_us)},
+                    {"simulated", e.simulated},
+                    {"tuned_us", known(e.tuned_us)},
+                    {"measured_us", e.time_us()},
+                    {"rounds", e.rounds_us.size()}});
+  }
+  return json;
+}
+
+template <class T>
+bool write(const std::string& path, const std::vector<T>& rows) {
   std::ofstream file(path);
   file << "[";
   for (size_t i = 0; i < rows.size(); ++i) file << (i == 0 ? "\n  " : ",\n  ") << to_json(rows[i]).dump();
@@ -42,5 +72,10 @@ bool write_json(const std::string& path, const std::vector<Row>& rows) {
   if (!file) std::fprintf(stderr, "plait-perf: cannot write %s: %s\n", path.c_str(), std::strerror(errno));
   return bool(file);
 }
+
+}  // namespace
+
+bool write_json(const std::string& path, const std::vector<Row>& rows) { return write(path, rows); }
+bool write_json(const std::string& path, const std::vector<Comparison>& rows) { return write(path, rows); }
 
 }  // namespace plait::perf

@@ -43,8 +43,11 @@ void complain(int rank, const std::string& text) {
 // Rank 0 ends the output. The JSON holds what was measured, also when a later row failed.
 bool conclude(const Options& options, const Bench& bench, bool completed) {
   if (bench.rank() != 0) return completed;
-  if (completed) print_foot(bench.rows());
-  bool written = options.json.empty() || write_json(options.json, bench.rows());
+  const bool timed = options.mode == Mode::time;
+  if (completed && timed) print_foot(bench.rows());
+  if (completed && !timed) print_comparison_foot(bench.comparisons());
+  auto write = [&](const auto& rows) { return options.json.empty() || write_json(options.json, rows); };
+  const bool written = timed ? write(bench.rows()) : write(bench.comparisons());
   return completed && written && total_wrong(bench.rows()) == 0;
 }
 

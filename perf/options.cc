@@ -21,8 +21,7 @@ COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
 
   -b SIZE -e SIZE  from and to this many bytes; K, M, G (default 8 to 64M)
   -f N, -i SIZE    each size N times the one before (default 8), or SIZE more
-  -n N             timed iterations; of batches at tiny sizes (default 20)
-  -w N             iterations before these, to warm up (default 5)
+  -n N, -w N       iterations that are timed (default 20), and before them (5)
   -c N             checked calls; 0: none (default 1)
   -d TYPE,...      int8, uint8, int32, uint32, int64, uint64, float16, bfloat16,
                    float32 (default), float64, float8_e4m3, float8_e5m2; or all
@@ -31,9 +30,10 @@ COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
   -R 0, 1 or 2     memory: plain, of plait_mem_alloc (default), plain registered
   --mixed-memory   odd ranks use plain memory
   -A ALGORITHM     instead of plait's choice
-  -T SECONDS       deadline of a call
-  -t N             N ranks as threads in each process (default 1)
+  -T SEC, -t N     deadline of a call; ranks as threads in each process
   --plan           persistent plans instead of calls
+  --explain        all that could run: predicted, tuned, measured in -n rounds
+  --regret         plait's choice by the best of these
   -J, --json FILE  rank 0 writes the rows there: a JSON array, an object a row
   --show-config    the PLAIT_* variables, and where each value comes from
 time: median of the slowest rank in each iteration. Status 1: wrong or failed.
@@ -48,6 +48,7 @@ struct Raw {  // as written on the command line
   std::string collective, first = "8", last = "64M", step, dtypes = "float32", ops = "sum", root = "0";
   double factor = 8;
   int memory = 1;
+  bool explain = false, regret = false;
 };
 
 class Mistake : public std::runtime_error {
@@ -113,7 +114,9 @@ void add_options(CLI::App& app, Options& o, Raw& raw) {
   app.add_flag("--plan", o.plan);
   app.add_option("-R,--memory", raw.memory)->check(CLI::Range(0, 2));
   app.add_flag("--mixed-memory", o.mixed_memory);
-  app.add_option("-A,--algorithm", o.algorithm);
+  auto* algorithm = app.add_option("-A,--algorithm", o.algorithm);
+  auto* explain = app.add_flag("--explain", raw.explain)->excludes(algorithm);
+  app.add_flag("--regret", raw.regret)->excludes(algorithm)->excludes(explain);
   app.add_option("-T,--timeout", o.timeout_s)->check(CLI::Range(0.0, 1e7));
   app.add_option("-t,--threads", o.threads)->check(CLI::Range(1, 1024));
   app.add_option("-J,--json", o.json);
@@ -140,6 +143,8 @@ void settle(Options& o, const Raw& raw, bool last_given) {
   if (!o.collective->reduces) o.ops.resize(1);
   if (!o.collective->moves_data()) o.dtypes.resize(1);
   o.memory = Memory(raw.memory);
+  o.mode = raw.explain ? Mode::explain : raw.regret ? Mode::regret : Mode::time;
+  if (o.mode != Mode::time && o.plan) throw Mistake("--plan does not go with --explain or --regret");
   settle_root(o, raw);
 }
 

@@ -13,10 +13,14 @@
 
 namespace plait::perf {
 
+// What is done with a call: it is timed and checked; or all that could run it take turns.
+enum class Mode { time, explain, regret };
+
 struct Options {
+  Mode mode = Mode::time;
   const Collective* collective = nullptr;
   std::vector<size_t> sizes;  // bytes, ascending
-  int iterations = 20;
+  int iterations = 20;        // but with Mode::time, rounds
   int warmup = 5;
   int checks = 1;  // checked calls a row and placement
   std::vector<const Dtype*> dtypes;

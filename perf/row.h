@@ -33,6 +33,9 @@ struct Member {
   char host[56];
 };
 
+// About four digits, whatever the size of the number.
+std::string number(double value);
+
 void print_head(const Options& options, const std::vector<Member>& members, const std::string& transport);
 // `in_place` is nullptr where there is no such thing.
 void print_row(const Row& out_of_place, const Row* in_place);

@@ -1,18 +1,19 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "perf/regret.h"
 #include "perf/row.h"
 
 namespace plait::perf {
-namespace {
 
-// About four digits, whatever the size of the number.
 std::string number(double value) {
   char text[32];
   int decimals = value < 10 ? 3 : value < 100 ? 2 : value < 10000 ? 1 : 0;
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return text;
 }
+
+namespace {
 
 std::string bytes_text(size_t bytes) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -60,11 +61,18 @@ void print_head(const Options& o, const std::vector<Member>& members, const std:
                 names(o.dtypes).c_str());
   }
   if (o.collective->reduces) std::printf(", %s", names(o.ops).c_str());
-  std::printf("\n# %d iterations after %d to warm up, %d checked; memory: %s%s; algorithm: %s\n",
-              o.iterations, o.warmup, o.checks, memory_name(o.memory),
-              o.mixed_memory ? " (odd ranks: plain)" : "",
-              o.algorithm.empty() ? "chosen by plait" : o.algorithm.c_str());
+  std::printf("\n");
+  const char* odd = o.mixed_memory ? " (odd ranks: plain)" : "";
+  if (o.mode == Mode::time) {
+    std::printf("# %d iterations after %d to warm up, %d checked; memory: %s%s; algorithm: %s\n",
+                o.iterations, o.warmup, o.checks, memory_name(o.memory), odd,
+                o.algorithm.empty() ? "chosen by plait" : o.algorithm.c_str());
+  } else {
+    std::printf("# %d rounds, not checked; memory: %s%s; algorithms take turns\n", o.iterations,
+                memory_name(o.memory), odd);
+  }
   print_members(members, transport);
+  if (o.mode != Mode::time) return print_comparison_head(o);
   std::printf("#\n# %42s  %32s  %32s\n", "", "out-of-place          ", "in-place            ");
   std::printf("# %10s %10s %8s %6s %4s  %8s %7s %7s %7s  %8s %7s %7s %7s\n", "size", "count", "type", "redop",
               "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -190,6 +191,50 @@ TEST(PlaitPerf, WritesJson) {
   }
 }
 
+TEST(PlaitPerf, ExplainsTheChoice) {
+  Outcome o = ranks(3, Words{"allgather", "-b", "48", "-e", "48", "-n", "2", "--explain"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  std::map<std::string, int> chosen;  // by placement
+  std::set<std::string> names;
+  for (Words row : rows(o.out)) {
+    EXPECT_EQ(row[0], "48");
+    if (row[2] == "*") {
+      chosen[row[1]]++;
+      row.erase(row.begin() + 2);
+    }
+    names.insert(row[2]);
+    EXPECT_TRUE(row[3] == "-" || std::stod(row[3]) > 0) << o.out;
+    EXPECT_GT(std::stod(row.back()), 0) << o.out;
+    EXPECT_EQ(row[row.size() - 2], "-") << "there is no tuning file";
+  }
+  EXPECT_EQ(chosen, (std::map<std::string, int>{{"no", 1}, {"yes", 1}}));
+  EXPECT_TRUE(names.contains("ring") && names.contains("direct")) << o.out;
+}
+
+TEST(PlaitPerf, TellsTheRegret) {
+  Folder folder;
+  Outcome o = ranks(2, Words{"reduce", "-b", "8", "-e", "64", "-n", "2", "--regret", "-J", folder.file()});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto table = rows(o.out);
+  ASSERT_EQ(table.size(), 4u) << o.out;
+  for (const Words& row : table) EXPECT_GT(std::stod(row.back()), 0) << o.out;
+  EXPECT_TRUE(contains(o.out, "# regret: median ")) << o.out;
+  std::ifstream file(folder.file());
+  const auto json = nlohmann::json::parse(file);
+  ASSERT_EQ(json.size(), 4u);
+  EXPECT_EQ(json[3]["in_place"], true);
+  for (const auto& row : json) {
+    EXPECT_EQ(row["collective"], "reduce");
+    EXPECT_DOUBLE_EQ(row["regret"].get<double>(),
+                     row["chosen_us"].get<double>() / row["best_us"].get<double>());
+    ASSERT_GT(row["candidates"].size(), 2u);
+    for (const auto& one : row["candidates"]) {
+      EXPECT_TRUE(one["tuned_us"].is_null());
+      EXPECT_GE(one["measured_us"], row["best_us"]);
+    }
+  }
+}
+
 TEST(PlaitPerf, SaysWhenTheJsonCannotBeWritten) {
   Outcome o = alone(Words{"allreduce", "-e", "8", "-J", "/nonexistent/rows.json"} + kShort);
   EXPECT_EQ(o.status, 1);
@@ -218,6 +263,9 @@ TEST(PlaitPerf, ExplainsMistakes) {
       {{"allreduce", "-o", "xor"}, "'xor' is no operation; there are: sum"},
       {{"allreduce", "-R", "3"}, "--memory"},
       {{"allreduce", "-n", "0"}, "--iters"},
+      {{"allreduce", "--regret", "-A", "ring"}, "excludes"},
+      {{"allreduce", "--regret", "--explain"}, "excludes"},
+      {{"allreduce", "--explain", "--plan"}, "--plan does not go with"},
       {{"allreduce", "--bogus"}, "--bogus"}};
   for (const auto& [words, part] : mistakes) {
     Outcome o = alone(words);

@@ -1,0 +1,54 @@
+#include "perf/ranks.h"
+
+#include <cmath>
+#include <iterator>
+
+namespace plait::perf {
+namespace {
+
+// A timed batch lasts about this long.
+constexpr double kBatchUs = 50;
+constexpr int kMostBatch = 1000;
+
+}  // namespace
+
+double percentile(std::vector<double>& samples, double fraction) {
+  std::sort(samples.begin(), samples.end());
+  auto index = size_t(std::ceil(fraction * double(samples.size())));
+  return samples[std::clamp<size_t>(index, 1, samples.size()) - 1];
+}
+
+int batch_of(double call_us) { return std::clamp(int(kBatchUs / std::max(call_us, 0.01)), 1, kMostBatch); }
+
+Ranks::Ranks(plait_comm* comm) : comm_(comm), transport_("none") {
+  plait_comm_rank(comm, &rank_);
+  plait_comm_size(comm, &size_);
+  plait_level levels[4]{};
+  for (plait_level& l : levels) l.struct_size = sizeof l;
+  size_t count = 0;
+  if (plait_comm_levels(comm, levels, std::size(levels), &count) != PLAIT_OK || count == 0) return;
+  hosts_ = levels[0].group_count;
+  transport_.clear();
+  for (size_t i = 0; i < std::min(count, std::size(levels)); ++i) {
+    if (levels[i].group_size == 1 && count > 1) continue;
+    transport_ += (transport_.empty() ? "" : "+") + std::string(levels[i].transport);
+  }
+}
+
+void Ranks::must(plait_status status, const std::string& doing) const {
+  if (status == PLAIT_OK) return;
+  std::string text = plait_last_error(comm_);
+  if (text.empty()) text = plait_last_error(nullptr);
+  if (text.empty()) text = plait_status_string(status);
+  throw Failure(doing + ": " + text);
+}
+
+std::vector<double> Ranks::slowest(std::vector<double> own) {
+  const std::vector<double> all = gather(std::span<const double>(own));
+  for (size_t i = 0; i < own.size(); ++i) {
+    for (size_t rank = 0; rank < size_t(size_); ++rank) own[i] = std::max(own[i], all[rank * own.size() + i]);
+  }
+  return own;
+}
+
+}  // namespace plait::perf
