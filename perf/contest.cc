@@ -12,17 +12,13 @@ constexpr int kMostSamples = 9;
 constexpr double kHopeless = 5, kFarBehind = 1.8;
 constexpr size_t kFirstLook = 1, kKnown = 3;
 
-std::vector<plait_candidate> candidates_of(Ranks& ranks, const Case& c, const Pointers& at) {
-  plait_request* plan = nullptr;
-  const std::string doing = describe(c);
-  ranks.must(perf::plan(c, ranks.comm(), at, nullptr, &plan), doing);
+std::vector<plait_candidate> candidates_of(Ranks& ranks, plait_request* plan, const std::string& doing) {
   size_t count = 0;
   ranks.must(plait_candidates(plan, nullptr, 0, &count), doing);
   plait_candidate empty{};
   empty.struct_size = sizeof empty;
   std::vector<plait_candidate> list(count, empty);
   ranks.must(plait_candidates(plan, list.data(), list.size(), &count), doing);
-  ranks.must(plait_request_free(plan), doing);
   return list;
 }
 
@@ -39,45 +35,55 @@ double Entrant::time_us() const { return *std::min_element(rounds_us.begin(), ro
 
 Contest::Contest(Ranks& ranks, const Case& c, Pointers at) : ranks_(ranks), case_(c), at_(std::move(at)) {
   standings_.entrants.push_back({});
-  for (const plait_candidate& one : candidates_of(ranks, c, at_)) {
-    if (one.runs == 0) continue;
-    Entrant entrant;
-    entrant.algorithm = one.algorithm;
-    entrant.chosen = one.chosen != 0;
-    entrant.simulated = one.simulated != 0;
-    entrant.predicted_us = one.predicted_us;
-    entrant.tuned_us = one.tuned_us;
-    standings_.entrants.push_back(entrant);
+  plans_.push_back(plan_of(nullptr));
+  for (const plait_candidate& one : candidates_of(ranks, plans_[0].get(), describe(c))) {
+    if (one.runs != 0) enter(one);
   }
 }
 
+void Contest::enter(const plait_candidate& candidate) {
+  Entrant entrant;
+  entrant.algorithm = candidate.algorithm;
+  entrant.chosen = candidate.chosen != 0;
+  entrant.simulated = candidate.simulated != 0;
+  entrant.predicted_us = candidate.predicted_us;
+  entrant.tuned_us = candidate.tuned_us;
+  standings_.entrants.push_back(entrant);
+  plans_.push_back(plan_of(candidate.algorithm));
+}
+
+Contest::Plan Contest::plan_of(const char* algorithm) {
+  plait_call_config config{};
+  config.struct_size = sizeof config;
+  config.algorithm = algorithm;
+  plait_request* plan = nullptr;
+  ranks_.must(perf::plan(case_, ranks_.comm(), at_, &config, &plan), describe(case_));
+  return Plan(plan);
+}
+
 void Contest::run(int rounds) {
-  std::vector<Entrant>& all = standings_.entrants;
+  const size_t n = plans_.size();
   for (int i = 0; i < rounds; ++i, ++rounds_) {
-    for (size_t k = 0; k < all.size(); ++k) {
-      Entrant& entrant = all[(k + rounds_) % all.size()];
-      if (!entrant.resting) turn(entrant);
+    for (size_t k = rounds_; k < rounds_ + n; ++k) {
+      Entrant& entrant = standings_.entrants[k % n];
+      if (!entrant.resting) turn(entrant, plans_[k % n].get());
     }
     rest();
   }
 }
 
-void Contest::turn(Entrant& entrant) {
-  plait_call_config config{};
-  config.struct_size = sizeof config;
-  if (!entrant.algorithm.empty()) config.algorithm = entrant.algorithm.c_str();
+void Contest::turn(Entrant& entrant, plait_request* plan) {
   auto call = [&] {
-    const plait_status s = perf::call(case_, ranks_.comm(), at_, &config, nullptr);
+    plait_status s = plait_start(plan);
+    if (s == PLAIT_OK) s = plait_wait(plan);
     if (s != PLAIT_OK) ranks_.must(s, describe(case_) + " " + entrant.algorithm);
   };
   call();  // connects, and brings caches to where this one leaves them
-  if (entrant.samples == 0) {
-    const double us = ranks_.glance(2, call);
-    entrant.batch = batch_of(us);
-    entrant.samples = int(std::clamp(kTurnUs / (us * entrant.batch), 1.0, double(kMostSamples)));
-  }
-  std::vector<double> samples = ranks_.sample(entrant.samples, entrant.batch, call);
-  entrant.rounds_us.push_back(percentile(samples, 0.5));
+  const double us = entrant.rounds_us.empty() ? ranks_.glance(2, call) : entrant.time_us();
+  const int batch = batch_of(us);
+  const auto samples = int(std::clamp(kTurnUs / (us * batch), 1.0, double(kMostSamples)));
+  std::vector<double> times = ranks_.sample(samples, batch, call);
+  entrant.rounds_us.push_back(percentile(times, 0.5));
 }
 
 // All ranks have the same times, so the same ones rest. The choice never does, nor who it is.

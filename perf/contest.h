@@ -1,6 +1,7 @@
 // The ways to make one call, timed in turns, so that whatever else the machine does meets all of them alike.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,7 @@ struct Entrant {
   // The least of the rounds, of which there are some: what else the machine does only adds.
   double time_us() const;
 
-  int samples = 0, batch = 1;  // of a turn; 0: yet to be found
-  bool resting = false;        // far behind: takes part in no more rounds
+  bool resting = false;  // far behind: takes part in no more rounds
 };
 
 // Who took part, the choice itself first.
@@ -47,13 +47,21 @@ class Contest {
   const Standings& standings() const { return standings_; }
 
  private:
-  void turn(Entrant& entrant);
+  struct Free {
+    void operator()(plait_request* plan) const { plait_request_free(plan); }
+  };
+  using Plan = std::unique_ptr<plait_request, Free>;
+
+  void enter(const plait_candidate& candidate);
+  Plan plan_of(const char* algorithm);  // null: what plait chooses
+  void turn(Entrant& entrant, plait_request* plan);
   void rest();
 
   Ranks& ranks_;
   const Case& case_;
   const Pointers at_;
   Standings standings_;
+  std::vector<Plan> plans_;  // of the entrants: a call would look its name up each time
   size_t rounds_ = 0;
 };
 

@@ -63,10 +63,10 @@ class Install : public testing::Test {
 constexpr const char* kSum = "[0] sum over 2: each element is 3\n";
 
 TEST_F(Install, PutsDownHeaderLibraryAndTools) {
-  for (fs::path file :
-       {prefix_ / "include/plait/plait.h", prefix_ / "include/plait/collectives.h", prefix_ / "bin/plait-run",
-        prefix_ / "bin/plait-perf", libdir_ / "libplait.so", libdir_ / "libplait.so.0",
-        libdir_ / "pkgconfig/plait.pc", libdir_ / "cmake/plait/plaitConfig.cmake"}) {
+  for (fs::path file : {prefix_ / "include/plait/plait.h", prefix_ / "include/plait/collectives.h",
+                        prefix_ / "bin/plait-run", prefix_ / "bin/plait-perf", prefix_ / "bin/plait-tune",
+                        libdir_ / "libplait.so", libdir_ / "libplait.so.0", libdir_ / "pkgconfig/plait.pc",
+                        libdir_ / "cmake/plait/plaitConfig.cmake"}) {
     EXPECT_TRUE(fs::exists(file)) << file;
   }
 }

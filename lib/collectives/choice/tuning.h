@@ -1,5 +1,5 @@
 // Measured times of algorithms: a file that plait-tune writes, and communicators choose by. It comes from
-// outside, so it is checked wholly before anything in it is used. docs/cost.md shows one.
+// outside, so it is checked wholly before anything in it is used. docs/tuning.md shows one.
 #pragma once
 
 #include <cstdint>
