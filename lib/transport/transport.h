@@ -194,6 +194,8 @@ class Domain {
   // look.) false: poll again, and look at what you wait for. poll() disarms.
   virtual bool arm() noexcept = 0;
   virtual int wait_fd() const noexcept = 0;  // -1: sleep at most 1 ms; ask again before each sleep
+  // For an idle moment: gives back memory that many transfers at once took. No rule rests on it.
+  virtual void trim() noexcept {}
 };
 
 }  // namespace plait::transport

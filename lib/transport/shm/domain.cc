@@ -104,8 +104,12 @@ Result<std::unique_ptr<Endpoint>> ShmDomain::open(uint16_t counters, uint64_t co
                                      " counters asked for, an endpoint has at most " +
                                      std::to_string(kCounters));
   }
+  if (!pools_.reserve()) return Status(Code::memory, "shm: no address space for an endpoint's transfers");
   auto control = process_.new_control();
-  if (!control.ok()) return control.status();
+  if (!control.ok()) {
+    pools_.unreserve();
+    return control.status();
+  }
   Ticket ticket;
   ticket.listener = listener_name_;
   do {
@@ -121,6 +125,7 @@ Result<std::unique_ptr<Endpoint>> ShmDomain::open(uint16_t counters, uint64_t co
 
 void ShmDomain::forget(ShmEndpoint& endpoint) noexcept {
   endpoint.leave_dones(orphans_);
+  pools_.unreserve();
   endpoints_.erase(endpoint.id());
   by_nonce_.erase(endpoint.nonce());
   std::erase(busy_, &endpoint);

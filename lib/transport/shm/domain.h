@@ -26,6 +26,7 @@ class ShmDomain final : public Domain {
   Result<std::unique_ptr<Endpoint>> open(uint16_t counters, uint64_t cookie) override;
   size_t poll(std::span<Done> done) noexcept override;
   bool arm() noexcept override;
+  void trim() noexcept override { pools_.trim(); }
   int wait_fd() const noexcept override { return sleepable_ ? epoll_.get() : -1; }
 
   // What endpoints call.
@@ -33,6 +34,7 @@ class ShmDomain final : public Domain {
   const std::shared_ptr<DomainWords>& words() const noexcept { return words_; }
   int event() const noexcept { return event_.get(); }
   uint64_t nonce() const noexcept { return nonce_; }
+  Pools& pools() noexcept { return pools_; }
   Status watch(int socket, const ShmEndpoint& endpoint);
   void unwatch(int fd) noexcept;
   void has_work(ShmEndpoint& endpoint) noexcept;
@@ -76,6 +78,7 @@ class ShmDomain final : public Domain {
   std::map<PeerKey, std::weak_ptr<Peer>> peers_;
   uint64_t last_id_ = 0;
 
+  Pools pools_;
   std::vector<ShmEndpoint*> busy_;  // with something to move or to tell
   std::vector<Done> orphans_;       // of endpoints that are gone
   size_t first_ = 0;                // of the busy, whose turn it is

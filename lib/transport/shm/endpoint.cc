@@ -16,7 +16,9 @@ ShmEndpoint::ShmEndpoint(ShmDomain& domain, uint64_t id, const Ticket& ticket, C
       cookie_(cookie),
       counter_count_(counters),
       ticket_(ticket),
-      control_(control) {
+      control_(control),
+      ops_(domain.pools().ops),
+      dones_(domain.pools().dones) {
   counters_ = control_->counters;
   control_->grant.store(ticket_.endpoint, std::memory_order_release);
 }
@@ -70,7 +72,7 @@ void ShmEndpoint::fail(Code code, std::string text) noexcept {
   error_ = std::move(text);
   set_state(State::failed);
   drop_ops(code);
-  if (!own_done_) dones_.push() = Done{cookie_, code};
+  if (!own_done_) dones_.push().done = Done{cookie_, code};
   own_done_ = true;
   if (domain_ == nullptr) return;
   domain_->has_work(*this);
@@ -80,7 +82,7 @@ void ShmEndpoint::fail(Code code, std::string text) noexcept {
 void ShmEndpoint::drop_ops(Code code) noexcept {
   for (; !ops_.empty(); ops_.pop()) {
     const Transfer& transfer = ops_.front().transfer;
-    if (transfer.when != When::never) dones_.push() = Done{transfer.cookie, code};
+    if (transfer.when != When::never) dones_.push().done = Done{transfer.cookie, code};
   }
 }
 
@@ -124,11 +126,13 @@ void ShmEndpoint::hang_up() noexcept {
 }
 
 void ShmEndpoint::leave_dones(std::vector<Done>& to) noexcept {
-  for (; dones_.size() > (own_done_ ? 1U : 0U); dones_.pop()) to.push_back(dones_.front());
+  for (; dones_.size() > (own_done_ ? 1U : 0U); dones_.pop()) to.push_back(dones_.front().done);
+  dones_.clear();
 }
 
 void ShmEndpoint::orphan() noexcept {
   close();
+  dones_.clear();
   domain_ = nullptr;
 }
 

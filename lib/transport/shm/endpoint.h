@@ -108,8 +108,8 @@ class ShmEndpoint final : public Endpoint {
   std::unique_ptr<Greeting> early_;  // came before connect()
 
   std::array<uint64_t, kCounters> sent_{};  // sums of adds, as the peer's counters hold them
-  Ring<Op, kDepth> ops_;
-  Ring<Done, kDepth + 1> dones_;  // one more for the endpoint's own
+  SlabQueue<Op> ops_;
+  SlabQueue<DoneItem> dones_;
 };
 
 }  // namespace plait::transport::shm

@@ -216,13 +216,13 @@ void ShmEndpoint::signal(const Signal& signal) noexcept {
 }
 
 void ShmEndpoint::complete(const Transfer& transfer, Code code) noexcept {
-  dones_.push() = Done{transfer.cookie, code};
+  dones_.push().done = Done{transfer.cookie, code};
   domain_->has_work(*this);
 }
 
 size_t ShmEndpoint::harvest(std::span<Done> done) noexcept {
   size_t count = 0;
-  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front();
+  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front().done;
   return count;
 }
 

@@ -1,4 +1,5 @@
-// What an endpoint holds between post() and the Done: fixed in size, so nothing is allocated after open().
+// What endpoints hold between post() and the Done, out of pools of their domain: nothing is allocated after
+// open(), and an endpoint that moves nothing holds nothing.
 #pragma once
 
 #include <array>
@@ -6,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/ring.h"
+#include "base/slab.h"
 #include "transport/transport.h"
 
 namespace plait::transport::shm {
@@ -17,9 +18,30 @@ constexpr size_t kPiece = size_t{256} << 10;
 
 // A transfer that post() took and poll() moves.
 struct Op {
+  Op* next = nullptr;
   Transfer transfer;
   size_t moved = 0;
   std::array<std::byte, kInline> bytes;  // a small source is read in post()
+};
+
+struct DoneItem {
+  DoneItem* next = nullptr;
+  Done done;
+};
+
+// Of a domain: each endpoint may hold kDepth ops and as many Dones, and one more for its own.
+struct Pools {
+  Slab<Op> ops;
+  Slab<DoneItem> dones;
+  bool reserve() { return ops.reserve(kDepth) && dones.reserve(kDepth + 1); }
+  void unreserve() noexcept {
+    ops.unreserve(kDepth);
+    dones.unreserve(kDepth + 1);
+  }
+  void trim() noexcept {
+    ops.trim();
+    dones.trim();
+  }
 };
 
 // Copies up to kInline bytes. The last whole aligned 8 bytes of the target appear last.

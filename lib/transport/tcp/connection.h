@@ -20,9 +20,11 @@ constexpr size_t kScratch = size_t{64} << 10;
 
 class Connection {
  public:
-  Connection(TcpEndpoint& endpoint, Lane lane) noexcept : endpoint_(endpoint), lane_(lane) {}
+  Connection(TcpEndpoint& endpoint, Lane lane, Pools& pools) noexcept
+      : endpoint_(endpoint), lane_(lane), served_(pools.served), frames_(pools.frames) {}
   void start(Fd socket) noexcept { socket_ = std::move(socket); }
-  Fd stop() noexcept { return std::move(socket_); }
+  // For good: what it holds is dropped.
+  Fd stop() noexcept;
   bool up() const noexcept { return bool(socket_); }
   int fd() const noexcept { return socket_.get(); }
   Lane lane() const noexcept { return lane_; }
@@ -32,10 +34,10 @@ class Connection {
   bool stage_ack(Connection& about) noexcept;
   bool owes_ack() const noexcept { return landed_ != told_; }
   // Whether a small put can go out without an Op.
-  bool takes_small() const noexcept { return waiting_.empty() && !frames_.full(); }
+  bool takes_small() const noexcept { return waiting_.empty() && !frames_full(); }
   // Makes it a frame, with a copy of its bytes. `op`: told when it was sent; null: nobody.
   void send_small(const Transfer& transfer, const Place& place, Op* op) noexcept;
-  void enqueue(Op& op) noexcept { waiting_.push() = &op; }
+  void enqueue(Op& op) noexcept { waiting_.push(op); }
   bool pending() const noexcept;
   // Gives the kernel what it takes of up to `budget` bytes, in `calls` calls.
   void flush(size_t& budget, int calls) noexcept;
@@ -55,6 +57,7 @@ class Connection {
 
  private:
   // send.cc
+  bool frames_full() const noexcept { return frames_.size() >= kFrames; }
   void stage(const Header& header) noexcept;
   bool stage_next() noexcept;
   void stage_op() noexcept;
@@ -79,11 +82,11 @@ class Connection {
   Fd socket_;
 
   // Out.
-  Ring<Op*, kDepth> waiting_;    // not, or not all, in frames
-  Ring<Op*, kDepth> unacked_;    // in frames, to be acknowledged
-  Ring<Op*, kDepth> gets_;       // to be answered
-  Ring<Served, kDepth> served_;  // to answer
-  Ring<OutFrame, kFrames> frames_;
+  OpQueue waiting_;           // not, or not all, in frames
+  OpQueue unacked_;           // in frames, to be acknowledged
+  OpQueue gets_;              // to be answered
+  SlabQueue<Served> served_;  // to answer, kDepth at most
+  SlabQueue<OutFrame> frames_;
   size_t staged_bytes_ = 0;  // of frames_
   size_t front_sent_ = 0;    // of the first of them
   uint64_t asked_ = 0, acked_ = 0;

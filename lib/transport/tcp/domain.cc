@@ -122,6 +122,7 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
                                      " counters asked for, an endpoint has at most " +
                                      std::to_string(kCounters));
   }
+  if (!pools_.reserve()) return Status(Code::memory, "tcp: no address space for an endpoint's transfers");
   Ticket ticket;
   ticket.counters = counters;
   ticket.host = identity_.host;
@@ -146,6 +147,7 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
 
 void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
   endpoint.leave_dones(orphans_);
+  pools_.unreserve();
   endpoints_.erase(endpoint.id());
   by_nonce_.erase(endpoint.nonce());
   std::erase(connecting_, &endpoint);

@@ -29,11 +29,13 @@ class TcpDomain final : public Domain {
   Result<std::unique_ptr<Endpoint>> open(uint16_t counters, uint64_t cookie) override;
   size_t poll(std::span<Done> done) noexcept override;
   bool arm() noexcept override;
+  void trim() noexcept override { pools_.trim(); }
   int wait_fd() const noexcept override { return poller_.fd(); }
 
   // What endpoints call.
   bool is_this_process() const noexcept;
   Poller& poller() noexcept { return poller_; }
+  Pools& pools() noexcept { return pools_; }
   RegionTable& regions() noexcept { return *regions_; }
   std::span<std::byte> scratch() noexcept { return std::span(scratch_.get(), kScratch); }
   const std::string& host() const noexcept { return host_; }
@@ -75,6 +77,7 @@ class TcpDomain final : public Domain {
   std::vector<uint8_t> prefixes_;  // of door_.addresses()
   Fd timer_;
 
+  Pools pools_;
   std::unordered_map<uint64_t, TcpEndpoint*> endpoints_;  // by id
   std::unordered_map<uint64_t, TcpEndpoint*> by_nonce_;
   uint64_t last_id_ = 0;

@@ -15,7 +15,10 @@ TcpEndpoint::TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, u
     : domain_(&domain),
       id_(id),
       cookie_(cookie),
-      counter_words_(std::make_unique<std::atomic<uint64_t>[]>(kCounters)) {
+      lanes_{Connection(*this, Lane::mailbox, domain.pools()), Connection(*this, Lane::bulk, domain.pools())},
+      counter_words_(std::make_unique<std::atomic<uint64_t>[]>(kCounters)),
+      ops_(domain.pools().ops),
+      dones_(domain.pools().dones) {
   counters_ = counter_words_.get();
   parties_.mine = ticket;
   parties_.host = domain.host();
@@ -49,7 +52,7 @@ std::string TcpEndpoint::peer_name() const {
 
 void TcpEndpoint::finished(Op& op, Code code) noexcept {
   if (op.when != When::never) {
-    dones_.push() = Done{op.cookie, code};
+    dones_.push().done = Done{op.cookie, code};
     domain_->has_work(*this);
   }
   ops_.give(op);
@@ -111,13 +114,13 @@ void TcpEndpoint::fail(Code code, std::string text) noexcept {
   }
   for (Link& link : links_) link.drop(parties_);
   drop_ops(code);
-  if (!own_done_) dones_.push() = Done{cookie_, code};
+  if (!own_done_) dones_.push().done = Done{cookie_, code};
   own_done_ = true;
   domain_->has_work(*this);
 }
 
 void TcpEndpoint::drop_ops(Code code) noexcept {
-  ops_.for_each([&](Op& op) { finished(op, code); });
+  while (Op* op = ops_.newest()) finished(*op, code);
 }
 
 void TcpEndpoint::close() noexcept {
@@ -146,17 +149,19 @@ void TcpEndpoint::hang_up() noexcept {
 
 size_t TcpEndpoint::harvest(std::span<Done> done) noexcept {
   size_t count = 0;
-  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front();
+  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front().done;
   return count;
 }
 
 // The own one is the last.
 void TcpEndpoint::leave_dones(std::vector<Done>& to) noexcept {
-  for (; dones_.size() > (own_done_ ? 1U : 0U); dones_.pop()) to.push_back(dones_.front());
+  for (; dones_.size() > (own_done_ ? 1U : 0U); dones_.pop()) to.push_back(dones_.front().done);
+  dones_.clear();
 }
 
 void TcpEndpoint::orphan() noexcept {
   close();
+  dones_.clear();
   domain_ = nullptr;
 }
 

@@ -95,13 +95,13 @@ class TcpEndpoint final : public Endpoint {
 
   Parties parties_;
   std::array<Link, kLanes> links_{Link(Lane::mailbox), Link(Lane::bulk), Link(Lane::pulse)};
-  std::array<Connection, 2> lanes_{Connection(*this, Lane::mailbox), Connection(*this, Lane::bulk)};
+  std::array<Connection, 2> lanes_;
   Fd pulse_;
   std::array<Fd, kLanes> leaving_;  // of a failed endpoint, so that its last words reach the peer
 
   std::unique_ptr<std::atomic<uint64_t>[]> counter_words_;
-  OpPool ops_;
-  Ring<Done, kDepth + 1> dones_;  // one more for the endpoint's own
+  OpList ops_;
+  SlabQueue<DoneItem> dones_;
 };
 
 }  // namespace plait::transport::tcp

@@ -72,7 +72,7 @@ void Connection::end(int error) noexcept {
 // Where the rest of the current frame goes. Null, and the endpoint has failed, when its region is gone.
 std::byte* Connection::landing(RegionTable::Pin& pin) noexcept {
   const size_t done = frame_.length - left_;
-  if (FrameKind(frame_.kind) == FrameKind::data) return gets_.front()->local + gets_.front()->moved + done;
+  if (FrameKind(frame_.kind) == FrameKind::data) return gets_.front().local + gets_.front().moved + done;
   pin = endpoint_.regions().pin(frame_.slot, frame_.nonce);
   if (pin) return pin.base() + frame_.offset + done;
   endpoint_.refuse(Refusal::region);
@@ -132,7 +132,7 @@ bool Connection::check(const Header& h) noexcept {
       if (!refusal && h.length != 0) refusal = admit(endpoint_.regions(), h, h.length, true, pin);
       break;
     case FrameKind::get:
-      if (served_.full()) refusal = Refusal::too_many;
+      if (served_.size() >= kDepth) refusal = Refusal::too_many;
       if (!refusal && h.value != 0) refusal = admit(endpoint_.regions(), h, h.value, false, pin);
       break;
     case FrameKind::data:
@@ -156,8 +156,8 @@ bool Connection::check(const Header& h) noexcept {
 
 // Whether an answer of this length is the next one of the oldest get.
 bool Connection::awaits(const Header& h) noexcept {
-  if (gets_.empty() || !gets_.front()->sent) return false;
-  const Op& op = *gets_.front();
+  if (gets_.empty() || !gets_.front().sent) return false;
+  const Op& op = gets_.front();
   const size_t left = op.bytes - op.moved;
   return h.length <= left && (h.length == left) == ((h.flags & kLast) != 0);
 }
@@ -171,10 +171,12 @@ void Connection::finish() noexcept {
       endpoint_.owe_ack();
     }
   } else if (FrameKind(frame_.kind) == FrameKind::get) {
-    served_.push() = {{frame_.slot, frame_.nonce, frame_.offset}, frame_.value};
+    Served& get = served_.push();
+    get.place = {frame_.slot, frame_.nonce, frame_.offset};
+    get.left = frame_.value;
     endpoint_.wants_to_send(*this);
   } else if (FrameKind(frame_.kind) == FrameKind::data) {
-    Op& op = *gets_.front();
+    Op& op = gets_.front();
     op.moved += frame_.length;
     if ((frame_.flags & kLast) == 0) return;
     gets_.pop();

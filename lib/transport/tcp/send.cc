@@ -40,6 +40,16 @@ bool Connection::pending() const noexcept {
   return lane_ == Lane::mailbox && endpoint_.owes_ack();
 }
 
+Fd Connection::stop() noexcept {
+  waiting_.clear();
+  unacked_.clear();
+  gets_.clear();
+  served_.clear();
+  frames_.clear();
+  staged_bytes_ = front_sent_ = 0;
+  return std::move(socket_);
+}
+
 // Appends a frame that is a header so far.
 void Connection::stage(const Header& header) noexcept {
   OutFrame& frame = frames_.push();
@@ -57,12 +67,12 @@ void Connection::send_small(const Transfer& transfer, const Place& place, Op* op
   set_signal(h, transfer.signal, transfer.when);
   h.length = uint32_t(transfer.remote.bytes);
   stage(h);
-  OutFrame& frame = frames_[frames_.size() - 1];
+  OutFrame& frame = frames_.back();
   frame.op = op;
   if (h.length != 0) std::memcpy(frame.head.data() + sizeof h, transfer.local.data, h.length);
   frame.head_bytes += h.length;
   staged_bytes_ += h.length;
-  if (op != nullptr) unacked_.push() = op;
+  if (op != nullptr) unacked_.push(*op);
 }
 
 bool Connection::stage_next() noexcept {
@@ -81,7 +91,7 @@ bool Connection::stage_next() noexcept {
 
 // Tells on the mailbox what landed here.
 bool Connection::stage_ack(Connection& about) noexcept {
-  if (!about.owes_ack() || frames_.full()) return false;
+  if (!about.owes_ack() || frames_full()) return false;
   Header h = header_of(FrameKind::ack, {});
   h.value = uint64_t(about.lane_) << kLaneShift | about.landed_;
   about.told_ = about.landed_;
@@ -90,12 +100,11 @@ bool Connection::stage_ack(Connection& about) noexcept {
 }
 
 void Connection::stage_op() noexcept {
-  Op& op = *waiting_.front();
+  Op& op = waiting_.front();
   Header h = header_of(op.verb == Verb::get ? FrameKind::get : FrameKind::put, op.place);
   if (op.verb == Verb::get) {
     h.value = op.bytes;
     stage(h);
-    gets_.push() = &op;
   } else {
     h.offset += op.moved;
     h.length = uint32_t(std::min(op.bytes - op.moved, kPiece));
@@ -103,7 +112,7 @@ void Connection::stage_op() noexcept {
     op.moved += h.length;
     if (op.moved == op.bytes) set_signal(h, op.signal, op.when);
     stage(h);
-    OutFrame& frame = frames_[frames_.size() - 1];
+    OutFrame& frame = frames_.back();
     staged_bytes_ += h.length;
     if (op.bytes <= kInline) {
       std::memcpy(frame.head.data() + sizeof h, op.small.data(), h.length);
@@ -113,10 +122,14 @@ void Connection::stage_op() noexcept {
       frame.payload_bytes = h.length;
     }
     if (op.moved != op.bytes) return;
-    if (op.when == When::delivered) unacked_.push() = &op;
   }
   waiting_.pop();
-  frames_[frames_.size() - 1].op = &op;
+  if (op.verb == Verb::get) {
+    gets_.push(op);
+  } else if (op.when == When::delivered) {
+    unacked_.push(op);
+  }
+  frames_.back().op = &op;
 }
 
 void Connection::stage_answer() noexcept {
@@ -125,7 +138,7 @@ void Connection::stage_answer() noexcept {
   h.length = uint32_t(std::min<uint64_t>(get.left, kPiece));
   h.flags = h.length == get.left ? kLast : 0;
   stage(h);
-  OutFrame& frame = frames_[frames_.size() - 1];
+  OutFrame& frame = frames_.back();
   frame.place = get.place;
   frame.payload_bytes = h.length;
   staged_bytes_ += h.length;
@@ -145,8 +158,9 @@ size_t Connection::gather(std::span<iovec> parts, std::span<RegionTable::Pin> pi
     parts[count++] = {const_cast<std::byte*>(from), n};
     bytes += n;
   };
-  for (size_t i = 0; i < frames_.size() && bytes < most && count + 2 <= parts.size(); ++i, skip = 0) {
-    OutFrame& frame = frames_[i];
+  OutFrame* next = frames_.empty() ? nullptr : &frames_.front();
+  for (; next != nullptr && bytes < most && count + 2 <= parts.size(); next = next->next, skip = 0) {
+    OutFrame& frame = *next;
     const bool own = frame.payload_bytes != 0 && frame.payload == nullptr;
     if (own && pinned == pins.size()) break;
     if (skip < frame.head_bytes) add(frame.head.data() + skip, frame.head_bytes - skip);
@@ -165,7 +179,7 @@ size_t Connection::gather(std::span<iovec> parts, std::span<RegionTable::Pin> pi
 
 void Connection::flush(size_t& budget, int calls) noexcept {
   for (; calls > 0 && budget != 0 && up() && broken_ == 0; --calls) {
-    while (!frames_.full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
+    while (!frames_full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
     }
     if (frames_.empty()) return;
     std::array<iovec, kParts> parts;
@@ -206,7 +220,11 @@ void Connection::sent(const OutFrame& frame) noexcept {
 
 bool Connection::acknowledged(uint64_t count) noexcept {
   if (count > asked_ || count < acked_) return false;
-  for (; acked_ != count; ++acked_, unacked_.pop()) endpoint_.finished(*unacked_.front(), Code::ok);
+  for (; acked_ != count; ++acked_) {
+    Op& op = unacked_.front();
+    unacked_.pop();
+    endpoint_.finished(op, Code::ok);
+  }
   return true;
 }
 
