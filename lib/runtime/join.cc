@@ -102,6 +102,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Config& config,
 collectives::real::Bound Communicator::allocate_scratch(void* self, size_t bytes) {
   auto* comm = static_cast<Communicator*>(self);
   if (comm->scratch_ != nullptr) comm->arena_->free(comm->scratch_);
+  comm->scratch_ = nullptr;
+  if (bytes == 0) return {};
   auto memory = comm->arena_->allocate(bytes);
   comm->scratch_ = memory.ok() ? *memory : nullptr;
   return {comm->scratch_, true, comm->scratch_ == nullptr ? 0 : comm->arena_->offset(comm->scratch_), {}};

@@ -51,12 +51,12 @@ bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arriva
     bool landed = false;
     if (land_uneven(w, a, s, arrival, bytes, &landed)) return landed;
   } else if (bytes <= kInlineBytes && link.mailbox->in(stream).peek(call_.tag) != nullptr) {
-    return land_lines(link.mailbox->in(stream), arrival, bytes);
+    return land_lines(link.mailbox->in(stream), w, arrival, bytes);
   }
   return land_descriptor(link, stream, a, w, arrival, cursor, bytes);
 }
 
-bool Machine::land_lines(Inbox& in, Arrival& arrival, size_t bytes) noexcept {
+bool Machine::land_lines(Inbox& in, uint32_t w, Arrival& arrival, size_t bytes) noexcept {
   if (bytes <= kLinePayload) {
     const Line* line = in.peek(call_.tag);
     if (line == nullptr) return false;
@@ -65,16 +65,21 @@ bool Machine::land_lines(Inbox& in, Arrival& arrival, size_t bytes) noexcept {
   }
   constexpr uint32_t kFewLines = 4;
   const uint32_t lines = uint32_t((bytes + kLinePayload - 1) / kLinePayload);
-  std::byte* gather = &gather_[size_t(&arrival - arrivals_.data()) * kGatherBytes];
   // A few are awaited together: looking at a line takes it away from the sender that writes it. Many are
   // taken as they come (512 B between 2 ranks: 180 ns, 200 when awaited together).
   if (lines <= kFewLines && in.peek(call_.tag, lines - 1) == nullptr) return false;
+  if (arrival.gather == nullptr) {
+    Window& window = window_[w];
+    arrival.gather = gather_.data() + w * call_.schedule->sources.size() * kGatherBytes + window.gathered;
+    window.gathered += round_up(lines * kLinePayload, 64);
+  }
+  std::byte* const gather = arrival.gather;
   for (uint32_t& have = arrival.lines; have < lines; have++) {
     const Line* line = in.peek(call_.tag, have);
     if (line == nullptr) return false;
     std::memcpy(gather + size_t(have) * kLinePayload, line->payload, kLinePayload);
   }
-  arrival = {gather, bytes, Form::lines, lines};
+  arrival = {.data = gather, .available = bytes, .form = Form::lines, .lines = lines, .gather = gather};
   return true;
 }
 
@@ -93,6 +98,7 @@ bool Machine::land_descriptor(Link& link, uint32_t stream, const Action& a, uint
   if (call_.layout.uneven && !check_length(a, rank, d.length)) return true;
   if (d.kind == kPart) {
     arrival = {nullptr, std::min<uint64_t>(bytes, cursor + kPartBytes), Form::parts, 1};
+    roomy_ = true;
   } else if (d.kind == kMapped && cursor == 0 && link.shared != nullptr &&
              in_bounds(d.offset, bytes, link.shared_bytes)) {
     arrival = {link.shared + d.offset, bytes, Form::mapped, 1};

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/pages.h"
 #include "collectives/machine/real/descriptor.h"
 
 namespace plait::collectives::real {
 
 using transport::kStreams;
+
+namespace {
+constexpr size_t kRestingScratch = 64 * 1024;  // rest() leaves as much
+}  // namespace
 
 Status Machine::prepare(const Call& call) {
   const Schedule& s = *call.schedule;
@@ -15,7 +20,8 @@ Status Machine::prepare(const Call& call) {
     return {Code::unsupported, "the program uses " + std::to_string(s.lanes) + " lanes, a link has " +
                                    std::to_string(kStreams) + " streams"};
   }
-  const size_t windows = kStreams / s.lanes;
+  const size_t all_windows = kStreams / s.lanes;
+  const size_t windows = std::clamp<size_t>(call.layout.segments, 1, all_windows);
   const size_t slot = round_up(call.layout.largest_segment_bytes(), kGranuleBytes);
   const size_t scratch = slot * s.scratch * windows;
   if (scratch > scratch_room_) {
@@ -33,11 +39,26 @@ Status Machine::prepare(const Call& call) {
   grow(waits_, windows * s.actions.size());
   grow(active_, windows * s.actions.size());
   grow(arrivals_, windows * s.sources.size());
-  grow(gather_, windows * s.sources.size() * kGatherBytes);
+  const size_t gather = windows * s.sources.size() * kGatherBytes;
+  if (gather > gather_.size()) {
+    gather_ = map_pages(gather);
+    if (!gather_) return {Code::memory, "no " + std::to_string(gather) + " bytes to gather messages in"};
+  }
   grow(ordinals_, links_.size() * kStreams);
   ready_for_ = &s;
   ready_bytes_ = call.layout.largest_segment_bytes();
+  ready_segments_ = windows == all_windows ? UINT32_MAX : uint32_t(windows);
   return {};
+}
+
+void Machine::rest() noexcept {
+  if (bounce_) drop_pages(bounce_.data(), bounce_.size());
+  if (gather_) drop_pages(gather_.data(), gather_.size());
+  if (scratch_room_ <= kRestingScratch) return;
+  (void)allocate_(context_, 0);
+  scratch_ = {};
+  scratch_room_ = 0;
+  ready_for_ = nullptr;
 }
 
 void Machine::start() noexcept {
@@ -55,6 +76,8 @@ void Machine::start() noexcept {
   round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
            call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : kInlineBytes);
   if (round_) return start_round();
+  roomy_ =
+      roomy_ || call_.layout.segments > 1 || (s.scratch != 0 && scratch_slot_ * s.scratch > kRestingScratch);
   active_count_ = 0;
   segments_left_ = call_.layout.segments;
   if (actions_ == 0) segments_left_ = 0;
@@ -64,7 +87,7 @@ void Machine::start() noexcept {
 
 void Machine::begin_segment(uint32_t w, uint32_t segment) noexcept {
   const Schedule& s = *call_.schedule;
-  window_[w] = {segment, actions_};
+  window_[w] = {segment, actions_, 0};
   std::fill_n(&runs_[w * actions_], actions_, Run{});
   std::fill_n(arrivals_.begin() + ptrdiff_t(w * s.sources.size()), s.sources.size(), Arrival{});
   for (uint32_t a = 0; a < actions_; a++) waits_[w * actions_ + a] = s.actions[a].waits;

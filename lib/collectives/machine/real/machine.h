@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "collectives/machine/real/layout.h"
 #include "collectives/machine/real/schedule.h"
@@ -73,7 +75,8 @@ constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartByt
 class Machine {
  public:
   // `links` by rank, this rank's unused. `scratch` hands out memory, best where peers map it: called by
-  // prepare() only; what it gave before may be dropped when it is called again. No data: there is none.
+  // prepare() and rest() only; what it gave before may be dropped when it is called again. No data: there is
+  // none. Of 0 bytes: what it gave before is not needed.
   using Allocate = Bound (*)(void* context, size_t bytes);
   Machine(std::vector<Link>& links, Allocate scratch, Import import, void* context)
       : links_(links), allocate_(scratch), import_(import), context_(context) {}
@@ -82,7 +85,8 @@ class Machine {
   Status prepare(const Call& call);
   // Is there room for it already?
   bool ready_for(const Call& call) const noexcept {
-    return call.schedule == ready_for_ && call.layout.largest_segment_bytes() <= ready_bytes_;
+    return call.schedule == ready_for_ && call.layout.largest_segment_bytes() <= ready_bytes_ &&
+           call.layout.segments <= ready_segments_;
   }
   // The call to run next, to be filled in while nothing is running.
   Call& call() noexcept { return call_; }
@@ -93,6 +97,12 @@ class Machine {
   // Did the last step() move anything?
   bool moved() const noexcept { return moved_; }
   const Status& status() const noexcept { return status_; }
+
+  // Did an operation since the last call of this need memory beyond lines: parts, scratch, room for gets,
+  // streams of further segments?
+  bool was_roomy() noexcept { return std::exchange(roomy_, false); }
+  // Gives back what such operations left. Nothing may be running.
+  void rest() noexcept;
 
   // Gets that this machine posted come back with these cookies; hand their Dones to pulled(). While pulling()
   // the domain must be polled between steps.
@@ -129,10 +139,12 @@ class Machine {
     uint32_t lines = 0;
     bool got = false;  // pulled: the get is done
     bool posted = false;
+    std::byte* gather = nullptr;  // where a message of several lines is put together
   };
   struct Window {
     uint32_t segment = 0;
-    uint32_t left = 0;  // actions not done
+    uint32_t left = 0;    // actions not done
+    size_t gathered = 0;  // bytes of gather_ in use
   };
   struct Enabled {  // an action that waits for no other: tried at each step()
     uint32_t w = 0, action = 0;
@@ -166,7 +178,7 @@ class Machine {
   Turn run_fold(uint32_t w, uint32_t action) noexcept;
   bool land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
             size_t bytes) noexcept;
-  bool land_lines(transport::Inbox& in, Arrival& arrival, size_t bytes) noexcept;
+  bool land_lines(transport::Inbox& in, uint32_t w, Arrival& arrival, size_t bytes) noexcept;
   bool land_uneven(uint32_t w, const Action& a, const Source& s, Arrival& arrival, size_t bytes,
                    bool* landed) noexcept;
   bool land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
@@ -228,7 +240,8 @@ class Machine {
   uint32_t round_at_ = 0;  // ... and this is next in Schedule::round
   Bound scratch_;
   const Schedule* ready_for_ = nullptr;  // what prepare() was last called for ...
-  size_t ready_bytes_ = 0;               // ... and the largest segment it made room for
+  size_t ready_bytes_ = 0;               // ... the largest segment it made room for ...
+  uint32_t ready_segments_ = 0;          // ... and the most segments
   size_t scratch_room_ = 0, scratch_slot_ = 0;
   std::vector<Window> window_;
   std::vector<Run> runs_;
@@ -237,9 +250,11 @@ class Machine {
   std::vector<Ordinals> ordinals_;
   std::vector<Enabled> active_;
   uint32_t active_count_ = 0;
-  uint32_t pulls_ = 0;             // gets under way
-  std::vector<std::byte> bounce_;  // where they go to be folded: a segment for each source and window
-  std::vector<std::byte> gather_;  // for messages of several lines: kGatherBytes a source and window
+  uint32_t pulls_ = 0;  // gets under way
+  // Address space for the worst case; memory for what is used of it, until rest().
+  Mapping bounce_;  // where gets go to be folded: a segment for each source and window
+  Mapping gather_;  // for messages of several lines: kGatherBytes a source and window, used from the front
+  bool roomy_ = false;
 };
 
 }  // namespace plait::collectives::real

@@ -2,6 +2,7 @@
 // room of its own or straight to where a plain receive wants it.
 #include <cstring>
 
+#include "base/pages.h"
 #include "collectives/machine/real/descriptor.h"
 #include "collectives/machine/real/machine.h"
 
@@ -27,8 +28,14 @@ bool Machine::pull(Link& link, uint32_t stream, const Action& a, uint32_t w, Arr
   if (a.kind == Kind::recv && a.dst.in() != Buffer::none) {
     to = bound(a.dst.in()).data + offset_of(a.dst, w);
   } else {
-    if (bounce_.size() < arrivals_.size() * kSegmentBytes) bounce_.resize(arrivals_.size() * kSegmentBytes);
-    to = &bounce_[index * kSegmentBytes];
+    // No get of this operation is under way to where it would be.
+    if (bounce_.size() < arrivals_.size() * kSegmentBytes)
+      bounce_ = map_pages(arrivals_.size() * kSegmentBytes);
+    if (!bounce_) {
+      fail(Code::memory, "no address space to get " + std::to_string(arrivals_.size()) + " messages");
+      return true;
+    }
+    to = bounce_.data() + index * kSegmentBytes;
   }
   Transfer get;
   get.verb = Verb::get;

@@ -9,7 +9,7 @@ using namespace transport;
 
 void Machine::start_round() noexcept {
   const Schedule& s = *call_.schedule;
-  window_[0] = {0, actions_};
+  window_[0] = {0, actions_, 0};
   for (uint32_t i : s.round) {
     const Action& a = s.actions[i];
     if (a.kind == Kind::send) continue;
@@ -52,7 +52,7 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
     Arrival& arrival = arrivals[r.landed];
     if (source.peer == kLocal) {
       arrival = {bound(source.place.in()).data + offset_of(source.place, 0), bytes, Form::whole};
-    } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), arrival, bytes) &&
+    } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), 0, arrival, bytes) &&
                !land_mapped(a, source.peer, arrival, bytes)) {
       return false;
     }

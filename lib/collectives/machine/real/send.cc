@@ -100,6 +100,7 @@ void Machine::fill_descriptor(const Action& send, uint32_t stream, uint32_t kind
                      .length = call_.layout.uneven ? length_of(send) : 0};
   std::memcpy(mailbox.out(stream).next().payload, &d, sizeof d);
   in.credit_carried();
+  roomy_ = roomy_ || kind == kPart || kind == kPull;
 }
 
 void Machine::announce(uint32_t w, const Action& send, uint32_t kind, uint64_t offset) noexcept {

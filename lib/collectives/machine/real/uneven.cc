@@ -71,7 +71,7 @@ bool Machine::land_uneven(uint32_t w, const Action& a, const Source& s, Arrival&
                              " bytes in lines: please report it");
     return true;
   }
-  *landed = land_lines(in, arrival, sizeof length + bytes);
+  *landed = land_lines(in, w, arrival, sizeof length + bytes);
   if (!*landed) return true;
   arrival.data += sizeof length;
   arrival.available = bytes;
