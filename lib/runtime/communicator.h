@@ -104,6 +104,7 @@ class Communicator {
   Status leave() noexcept;
 
  private:
+  static constexpr uint32_t kModest = 32;
   static constexpr size_t kShapes = 64;  // remembered; a power of two
   static constexpr uint32_t kMostStrangeLooks = 200;
 
@@ -152,6 +153,7 @@ class Communicator {
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
   void finish(Status status) noexcept;
+  bool rest() noexcept;
   void record() noexcept;
   bool advance_collectives() noexcept;
   bool enter_gate() noexcept;
@@ -249,6 +251,7 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
+  uint32_t modest_ = 0;  // operations since one that needed more memory than lines; kModest and more: at rest
   std::deque<bootstrap::Notice> child_news_;  // of children that are being made: why others failed
   uint32_t making_ = 0;                       // the call that makes one just now: kSplitCall, kDupCall
   bool left_ = false;                         // every rank destroys its communicator

@@ -56,6 +56,12 @@ size_t Fabric::poll(bool network, std::span<transport::Done> done) noexcept {
   return count;
 }
 
+void Fabric::trim() noexcept {
+  for (auto& domain : domains_) {
+    if (domain != nullptr) domain->trim();
+  }
+}
+
 bool Fabric::arm() noexcept {
   return std::all_of(domains_.begin(), domains_.end(),
                      [](auto& domain) { return domain == nullptr || domain->arm(); });

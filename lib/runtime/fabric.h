@@ -42,6 +42,7 @@ class Fabric {
 
   // Takes Dones of shared memory, and with `network` those of the network, too: that costs system calls.
   size_t poll(bool network, std::span<transport::Done> done) noexcept;
+  void trim() noexcept;  // Domain::trim() of all
   // True: nothing is pending, and sleep() ends when something is.
   bool arm() noexcept;
   // Until something happens, on `other` (a descriptor, or -1) too; `most_ms` at most. After arm().

@@ -1,13 +1,12 @@
 #include "runtime/peer.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pages.h"
 #include "runtime/offer.h"
 
 namespace plait::runtime {
@@ -22,11 +21,9 @@ namespace {
 constexpr size_t kMostImports = 64;  // of a peer
 
 Result<Mapping> pages(size_t bytes) {
-  void* at =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED)
-    return Status(Code::memory, "no " + std::to_string(bytes) + " bytes for a peer's mailbox");
-  return Mapping(at, bytes);
+  Mapping mapping = map_pages(bytes);
+  if (!mapping) return Status(Code::memory, "no " + std::to_string(bytes) + " bytes for a peer's mailbox");
+  return mapping;
 }
 
 }  // namespace
@@ -121,7 +118,7 @@ Bytes Peer::offer() const {
   o.ticket = endpoint_->ticket();
   o.key = mapped() ? local_.fabric->arena_region()->key() : own_region_->key();
   if (mapped() && local_.probe != nullptr) o.probe = local_.probe->key();
-  o.mail = mapped() ? local_.arena->offset(mail_) : kMailOffset;
+  o.mail = (mapped() ? local_.arena->offset(mail_) : 0) + kMailOffset;
   o.board = mapped() ? local_.arena->offset(local_.board) : 0;
   return encode(o);
 }
@@ -159,18 +156,18 @@ Status Peer::link_up() {
       return {Code::internal, "its shared memory is not mapped: please report it"};
     wire.mapped = reinterpret_cast<LinkHead*>(remote_->mapped() + their_mail_);
     board_ = reinterpret_cast<Board*>(remote_->mapped() + their_board_);
-    own = new (mail_) LinkMemory;
+    own = &reinterpret_cast<MappedBlock*>(mail_)->mail;  // zero, as it is to be: no page of it is touched
     auto probe = endpoint_->import(their_probe_);
     const size_t key_bytes = local_.fabric->domain(way_)->capabilities().key_bytes;
     can_pull_ = probe.ok() && their_probe_.size() == key_bytes && key_bytes <= transport::kLinePayload;
     if (!probe.ok()) log::info("{}: {}", name_, probe.status().text());
   } else {
-    auto* block = new (own_.data()) RemoteBlock;
+    auto* block = reinterpret_cast<RemoteBlock*>(own_.data());  // the same
     own = &block->mail;
     board_ = &block->board;
     board_->culprit.store(-1, std::memory_order_relaxed);
     board_->blamed.store(-1, std::memory_order_relaxed);
-    wire.shadow = new (shadow_.data()) NetworkLinkMemory;
+    wire.shadow = reinterpret_cast<NetworkLinkMemory*>(shadow_.data());
     wire.shadow_region = shadow_region_.get();
     wire.cookie = uint64_t(rank_) * transport::kMailboxCookies;
     wire.any_source = !local_.fabric->domain(way_)->capabilities().local_needs_region;

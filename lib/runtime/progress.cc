@@ -78,7 +78,26 @@ void Communicator::finish(Status status) noexcept {
   done->next = nullptr;
   done->result = std::move(status);
   done->state = plait_request::State::done;
+  if (machine_->was_roomy()) {
+    modest_ = 0;
+  } else if (++modest_ == kModest && !rest()) {
+    modest_ = 0;
+  }
   if (head_ != nullptr) begin(head_);
+}
+
+// The memory that larger operations needed is given back after kModest that did not need it, not after each
+// of them: touching pages anew costs more than copying to them. False: try again later.
+bool Communicator::rest() noexcept {
+  machine_->rest();
+  fabric_.trim();
+  if (!enter_gate()) return true;  // a peer gave up: all of it goes soon
+  bool all = true;
+  for (int32_t r : known_) {
+    if (peer(r)->ready() && !peer(r)->gone) all = peer(r)->mailbox().rest() && all;
+  }
+  board_->gate.leave();
+  return all;
 }
 
 bool Communicator::advance() noexcept {

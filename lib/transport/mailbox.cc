@@ -9,6 +9,9 @@ namespace {
 uint16_t lines_counter(uint32_t stream) noexcept { return uint16_t(4 * stream); }
 uint16_t landed_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 1); }
 uint16_t parts_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 2); }
+// Even: they are small and urgent.
+uint16_t turns_counter(uint32_t stream) noexcept { return uint16_t(4 * kStreams + 2 * stream); }
+uint16_t grants_counter(uint32_t stream) noexcept { return uint16_t(6 * kStreams + 2 * stream); }
 
 // Offset in LinkMemory of something inside `base`.
 uint64_t offset_in(const LinkHead* base, const void* p) noexcept {
@@ -18,10 +21,12 @@ uint64_t offset_in(const LinkHead* base, const void* p) noexcept {
 uint32_t ring_parts(const Wire& wire) noexcept { return wire.mapped != nullptr ? kParts : kNetworkParts; }
 
 std::byte* parts_of(LinkHead* head, uint32_t stream, uint32_t ring) noexcept {
-  return reinterpret_cast<std::byte*>(head) + sizeof(LinkHead) + size_t(stream) * ring * kPartBytes;
+  return reinterpret_cast<std::byte*>(head) + kPartsOffset + size_t(stream) * ring * kPartBytes;
 }
-static_assert(sizeof(LinkMemory) == sizeof(LinkHead) + size_t(kStreams) * kParts * kPartBytes &&
-              sizeof(NetworkLinkMemory) == sizeof(LinkHead) + size_t(kStreams) * kNetworkParts * kPartBytes);
+static_assert(sizeof(LinkMemory) == kPartsOffset + size_t(kStreams) * kParts * kPartBytes &&
+              sizeof(NetworkLinkMemory) == kPartsOffset + size_t(kStreams) * kNetworkParts * kPartBytes);
+// So that lines of the other streams are whole pages.
+static_assert((kHeadOffset + offsetof(LinkHead, lines[1])) % kPageBytes == 0);
 
 Transfer put(const Wire& wire, const void* home, const std::byte* from, size_t bytes,
              Signal signal) noexcept {
@@ -48,14 +53,16 @@ bool signal_up_to(const Wire& wire, uint16_t counter, uint32_t& from, uint32_t t
 
 }  // namespace
 
-void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
+void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) {
   wire_ = wire;
   stream_ = stream;
   LinkHead* target = wire.mapped != nullptr ? wire.mapped : wire.shadow;
   ring_ = target->lines[stream];
   ring_parts_ = ring_parts(wire);
   slots_ = parts_of(target, stream, ring_parts_);
+  usable_parts_ = wire.mapped == nullptr && wire.any_source ? 0 : ring_parts_;
   credit_ = &own->credit[stream].consumed;
+  if (wire.mapped == nullptr) unposted_ = std::make_unique<Unposted>();
 }
 
 void Outbox::refresh() noexcept {
@@ -70,9 +77,9 @@ void Outbox::refresh() noexcept {
 
 void Outbox::publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept {
   if (wire_.mapped == nullptr) {
-    part_[parts_ % kNetworkParts] = {from, bytes, 0};
+    unposted_->part[parts_ % kNetworkParts] = {from, bytes, 0};
     busy_sources_ += from != nullptr;
-    is_part_[tail_ % kLines] = 1;
+    unposted_->is_part[tail_ % kLines] = 1;
   }
   parts_++;
   publish(tag);
@@ -93,10 +100,11 @@ uint64_t Outbox::cookie(uint32_t slot) const noexcept {
 // How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
 uint32_t Outbox::parts_together(uint32_t at, uint32_t part) const noexcept {
   uint32_t n = 1;
-  for (; n < kTogether && at + n != tail_ && is_part_[(at + n) % kLines] != 0 &&
+  for (; n < kTogether && at + n != tail_ && unposted_->is_part[(at + n) % kLines] != 0 &&
          (part + n) % kNetworkParts != 0;
        n++) {
-    const Part &before = part_[(part + n - 1) % kNetworkParts], &next = part_[(part + n) % kNetworkParts];
+    const Part &before = unposted_->part[(part + n - 1) % kNetworkParts],
+               &next = unposted_->part[(part + n) % kNetworkParts];
     const bool side_by_side =
         before.from == nullptr ? next.from == nullptr : next.from == before.from + before.bytes;
     if (before.bytes != kPartBytes || !side_by_side) break;
@@ -110,14 +118,14 @@ void Outbox::collect(Batch& batch) const noexcept {
   uint32_t part = posted_parts_, announced = 0;  // parts in the batch whose lines are still to come
   for (uint32_t at = posted_; at != tail_ && batch.size < Batch::kMost;) {
     Transfer& t = batch.transfers[batch.size];
-    if (announced == 0 && is_part_[at % kLines] != 0) {
+    if (announced == 0 && unposted_->is_part[at % kLines] != 0) {
       const uint32_t n = parts_together(at, part), p = part % kNetworkParts;
       const std::byte* home = slots_ + size_t(p) * kPartBytes;
       size_t bytes = 0;
-      for (uint32_t i = 0; i < n; i++) bytes += part_[p + i].bytes;
-      t = put(wire_, home, part_[p].from != nullptr ? part_[p].from : home, bytes,
+      for (uint32_t i = 0; i < n; i++) bytes += unposted_->part[p + i].bytes;
+      t = put(wire_, home, unposted_->part[p].from != nullptr ? unposted_->part[p].from : home, bytes,
               {landed_counter(stream_), 0});
-      if (part_[p].from != nullptr) {
+      if (unposted_->part[p].from != nullptr) {
         t.when = When::reusable;
         t.cookie = cookie(p);
       }
@@ -129,7 +137,7 @@ void Outbox::collect(Batch& batch) const noexcept {
     uint32_t n = 0;
     const uint32_t most = announced != 0 ? announced : kLines;
     while (n < most && at + n != tail_ && (n == 0 || (at + n) % kLines != 0) &&
-           (announced != 0 || is_part_[(at + n) % kLines] == 0)) {
+           (announced != 0 || unposted_->is_part[(at + n) % kLines] == 0)) {
       n++;
     }
     const auto* line = reinterpret_cast<const std::byte*>(&ring_[at % kLines]);
@@ -142,9 +150,9 @@ void Outbox::collect(Batch& batch) const noexcept {
 
 void Outbox::advance(const Batch& batch, size_t taken) noexcept {
   for (size_t i = 0; i < taken; i++) {
-    if (batch.parts[i] != 0 && part_[posted_parts_ % kNetworkParts].from != nullptr)
-      part_[posted_parts_ % kNetworkParts].together = batch.parts[i];
-    for (uint32_t k = 0; k < batch.parts[i]; k++) is_part_[(posted_ + k) % kLines] = 0;
+    if (batch.parts[i] != 0 && unposted_->part[posted_parts_ % kNetworkParts].from != nullptr)
+      unposted_->part[posted_parts_ % kNetworkParts].together = batch.parts[i];
+    for (uint32_t k = 0; k < batch.parts[i]; k++) unposted_->is_part[(posted_ + k) % kLines] = 0;
     posted_parts_ += batch.parts[i];
     posted_ += batch.lines[i];
   }
@@ -172,8 +180,42 @@ void Outbox::left(uint32_t slot) noexcept {
     leaving_--;
     return;
   }
-  busy_sources_ -= part_[slot].together;
-  part_[slot].together = 0;
+  busy_sources_ -= unposted_->part[slot].together;
+  unposted_->part[slot].together = 0;
+}
+
+bool Outbox::rest_parts() noexcept {
+  if (parts_ == rested_parts_) return true;
+  refresh();
+  if (credit_parts_ != parts_) return false;
+  if (wire_.mapped == nullptr) return detach();
+  drop_shared_pages(slots_, size_t(ring_parts_) * kPartBytes);
+  rested_parts_ = parts_;
+  return true;
+}
+
+// Asks for parts, if that was not done, and looks whether they were granted.
+void Outbox::attach() noexcept {
+  if (usable_parts_ != 0) return;
+  turns_ |= 1;
+  (void)signal_up_to(wire_, turns_counter(stream_), told_turns_, turns_);
+  const auto granted =
+      uint32_t(wire_.endpoint->counter(grants_counter(stream_)).load(std::memory_order_acquire));
+  if (granted == (turns_ + 1) / 2) usable_parts_ = ring_parts_;
+}
+
+// All parts were consumed. What is left here of messages that were put together goes, too.
+bool Outbox::detach() noexcept {
+  if (!wire_.any_source) return true;
+  if (!drained()) return false;
+  if (usable_parts_ != 0) {
+    usable_parts_ = 0;
+    turns_++;
+    drop_pages(slots_, size_t(ring_parts_) * kPartBytes);
+  }
+  if (!signal_up_to(wire_, turns_counter(stream_), told_turns_, turns_)) return false;
+  rested_parts_ = parts_;
+  return true;
 }
 
 void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
@@ -200,6 +242,16 @@ bool Inbox::peek_tag(uint32_t* tag) const noexcept {
   return true;
 }
 
+// Who gave its parts back writes to none before the next grant.
+void Inbox::answer_turns() noexcept {
+  const auto turns =
+      uint32_t(wire_.endpoint->counter(turns_counter(stream_)).load(std::memory_order_acquire));
+  if (turns != turns_ && turns % 2 == 0)
+    drop_pages(const_cast<std::byte*>(slots_), size_t(ring_parts_) * kPartBytes);
+  turns_ = turns;
+  (void)signal_up_to(wire_, grants_counter(stream_), grants_, (turns + 1) / 2);
+}
+
 bool Inbox::credit() noexcept {
   if (credit_ != nullptr) {
     credit_->store(uint64_t(parts_) << 32 | head_, std::memory_order_release);
@@ -212,8 +264,8 @@ bool Inbox::credit() noexcept {
   return sent;
 }
 
-Mailbox::Mailbox(const Wire& wire, LinkHead* own) noexcept
-    : endpoint_(wire.endpoint), mapped_(wire.mapped != nullptr) {
+Mailbox::Mailbox(const Wire& wire, LinkHead* own)
+    : endpoint_(wire.endpoint), target_(wire.mapped), mapped_(wire.mapped != nullptr) {
   for (uint32_t s = 0; s < kStreams; s++) {
     out_[s].bind(wire, own, s);
     in_[s].bind(wire, own, s);
@@ -224,7 +276,10 @@ void Mailbox::flush() noexcept {
   if (mapped_) return;
   for (auto& out : out_) out.flush();
   // Credit that was refused, or is due.
-  for (auto& in : in_) in.maybe_credit();
+  for (auto& in : in_) {
+    in.maybe_credit();
+    in.answer_turns();
+  }
 }
 
 void Mailbox::idle() noexcept {
@@ -232,6 +287,32 @@ void Mailbox::idle() noexcept {
   for (auto& in : in_) {
     if (in.owes_parts()) in.credit();
   }
+}
+
+// Of the streams but the first, which is that of small messages and keeps its page.
+uint32_t Mailbox::lines_sent() const noexcept {
+  uint32_t lines = 0;
+  for (uint32_t s = 1; s < kStreams; s++) lines += out_[s].sent();
+  return lines;
+}
+
+bool Mailbox::rest_lines() noexcept {
+  const uint32_t sent = lines_sent();
+  if (sent == rested_lines_) return true;
+  if (!std::all_of(out_ + 1, out_ + kStreams, [](Outbox& out) { return out.all_consumed(); })) return false;
+  drop_shared_pages(reinterpret_cast<std::byte*>(&target_->lines[1]),
+                    kPartsOffset - offsetof(LinkHead, lines[1]));
+  rested_lines_ = sent;
+  return true;
+}
+
+bool Mailbox::rest() noexcept {
+  bool all = true;
+  for (uint32_t s = 0; s < kStreams; s++) {
+    if (in_[s].owes_credit()) (void)in_[s].credit();  // so that the peer can rest, too
+    all = out_[s].rest_parts() && all;
+  }
+  return (!mapped_ || rest_lines()) && all;
 }
 
 void Mailbox::left(uint64_t cookie) noexcept {

@@ -12,16 +12,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 
+#include "base/bytes.h"
+#include "base/pages.h"
 #include "transport/transport.h"
 
 namespace plait::transport {
 
 constexpr uint32_t kLineBytes = 64;
 constexpr uint32_t kLinePayload = 56;
-constexpr uint32_t kLines = 64;  // of a stream; a power of two
+constexpr uint32_t kLines = 32;  // of a stream; a power of two
 constexpr uint32_t kPartBytes = 16 * 1024;
-constexpr uint32_t kParts = 16;         // of a message at most, and of a stream where the peer maps it; a power of two
+constexpr uint32_t kParts =
+    16;  // of a message at most, and of a stream where the peer maps it; a power of two
 constexpr uint32_t kNetworkParts = 32;  // of a stream elsewhere: the next message need not wait for credit
 constexpr uint32_t kStreams = 4;        // of a link and direction
 constexpr uint32_t kDescriptorBit = 1;  // of a tag
@@ -37,25 +41,34 @@ struct alignas(kLineBytes) CreditLine {
 };
 
 // What one rank keeps for one peer: the streams that the peer writes, and the credit for the streams it
-// writes itself. Behind it lie the parts, by stream.
+// writes itself. It begins kHeadOffset behind the beginning of a page, so that small messages, which go
+// through the first stream, touch one page. Behind it, from the beginning of another page on, lie the parts,
+// by stream.
+constexpr size_t kHeadOffset = 1152;
 struct LinkHead {
   CreditLine credit[kStreams];
+  std::byte unused[kPageBytes - kHeadOffset - kStreams * sizeof(CreditLine) - kLines * kLineBytes];
   Line lines[kStreams][kLines];
 };
+constexpr size_t kPartsOffset =
+    round_up(kHeadOffset + sizeof(LinkHead), kPageBytes) - kHeadOffset;  // from the head
 template <uint32_t kPartsOfAStream>
 struct LinkMemoryOf : LinkHead {
+  std::byte behind[kPartsOffset - sizeof(LinkHead)];
   std::byte parts[kStreams][kPartsOfAStream][kPartBytes];
 };
 using LinkMemory = LinkMemoryOf<kParts>;                // for a peer that maps it
 using NetworkLinkMemory = LinkMemoryOf<kNetworkParts>;  // for another
 
 // Counters of an endpoint that mailboxes use where memory is not mapped: for stream s, 4 * s: lines consumed,
-// 4 * s + 1: lines landed, 4 * s + 2: parts consumed. The odd ones carry the bulk: TCP gives it a connection of its
-// own, so that credit does not wait behind it.
-constexpr uint16_t kMailboxCounters = 4 * kStreams;
+// 4 * s + 1: lines landed, 4 * s + 2: parts consumed. The odd ones carry the bulk: TCP gives it a connection
+// of its own, so that credit does not wait behind it. Behind those of all streams, for each: how
+// often the peer has asked for parts and given them back (odd: it has them, or waits for them), and how often
+// it was granted them.
+constexpr uint16_t kMailboxCounters = 8 * kStreams;
 
-// Cookies from here on are of Dones that say that something has left: hand them to Mailbox::left(). A mailbox has
-// kMailboxCookies of them.
+// Cookies from here on are of Dones that say that something has left: hand them to Mailbox::left(). A mailbox
+// has kMailboxCookies of them.
 constexpr uint64_t kMailboxCookie = uint64_t(1) << 48;
 constexpr uint64_t kMailboxCookies = kStreams * (kNetworkParts + 1);
 
@@ -82,9 +95,11 @@ struct Wire {
   LinkHead* mapped = nullptr;      // the same by load and store, or null
   LinkHead* shadow = nullptr;      // unmapped only: local copy to put from
   const Region* shadow_region = nullptr;
-  uint64_t cookie = 0;             // unmapped: a multiple of kMailboxCookies, added to kMailboxCookie
-  bool any_source = false;         // unmapped: puts may come from memory that is not exposed
-  uint16_t max_add = UINT16_MAX;   // of the domain
+  uint64_t cookie = 0;  // unmapped: a multiple of kMailboxCookies, added to kMailboxCookie
+  // Unmapped: puts may come from memory that is not exposed. Then no device holds on to pages, and those of
+  // parts are given back.
+  bool any_source = false;
+  uint16_t max_add = UINT16_MAX;  // of the domain
 };
 
 // The sending end of a stream. Fill next(), publish(); ask room() first.
@@ -92,15 +107,15 @@ class Outbox {
  public:
   static constexpr uint32_t kTogether = 4;  // parts of one put: as much as a call to the kernel moves well
 
-  void bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept;
+  void bind(const Wire& wire, LinkHead* own, uint32_t stream);
 
   // May `lines` more lines be written? Looks at the peer's credit only when the cached one does not suffice.
   bool room(uint32_t lines) noexcept {
     return tail_ + lines - credit_lines_ <= kLines || (refresh(), tail_ + lines - credit_lines_ <= kLines);
   }
   bool room_for_parts(uint32_t parts) noexcept {
-    return parts_ + parts - credit_parts_ <= ring_parts_ ||
-           (refresh(), parts_ + parts - credit_parts_ <= ring_parts_);
+    return parts_ + parts - credit_parts_ <= usable_parts_ ||
+           (attach(), refresh(), parts_ + parts - credit_parts_ <= usable_parts_);
   }
   Line& next() noexcept { return ring_[tail_ % kLines]; }
   // The i-th part after the last one published.
@@ -114,7 +129,8 @@ class Outbox {
   }
   // Publishes next() as the announcement of part(0), which holds `bytes` bytes.
   void publish_part(uint32_t tag, uint32_t bytes) noexcept { publish_part(tag, bytes, nullptr); }
-  // The same for bytes that lie at `from` and stay as they are until sources_free(). Only where takes_sources().
+  // The same for bytes that lie at `from` and stay as they are until sources_free(). Only where
+  // takes_sources().
   void publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept;
   // May parts lie elsewhere than in part()?
   bool takes_sources() const noexcept { return wire_.any_source; }
@@ -141,9 +157,17 @@ class Outbox {
   bool flush() noexcept;
   void left(uint32_t slot) noexcept;
 
+  // Gives back the memory of the parts: where the peer maps it, this side alone writes there; else this side
+  // says that it will not, and room_for_parts() asks for them anew. False: the peer has some to read.
+  bool rest_parts() noexcept;
+  // Has the peer read all lines?
+  bool all_consumed() noexcept { return consumed(tail_); }
+
  private:
   struct Batch;
   void refresh() noexcept;
+  void attach() noexcept;
+  bool detach() noexcept;
   uint64_t cookie(uint32_t slot) const noexcept;
   uint32_t parts_together(uint32_t at, uint32_t part) const noexcept;
   void collect(Batch& batch) const noexcept;
@@ -154,19 +178,26 @@ class Outbox {
   std::atomic<uint64_t>* credit_ = nullptr;
   uint32_t tail_ = 0, parts_ = 0, credit_lines_ = 0, credit_parts_ = 0;
   uint32_t ring_parts_ = kParts;
+  uint32_t usable_parts_ = kParts;  // 0: none, until the peer grants them
   uint32_t stream_ = 0;
   Wire wire_;
+  // Unmapped: asked for parts, gave them back, asked ...; and of this what the peer was told.
+  uint32_t turns_ = 0, told_turns_ = 0;
+  uint32_t rested_parts_ = 0;  // the memory of parts up to here was given back
   // Unmapped: how far flush() got, and what it is to post.
   struct Part {
     const std::byte* from = nullptr;  // null: the shadow's slot
     uint32_t bytes = 0;
-    uint32_t together = 0;            // posted, and so many from this one on that the source of is not free yet
+    uint32_t together = 0;  // posted, and so many from this one on that the source of is not free yet
+  };
+  struct Unposted {
+    Part part[kNetworkParts];
+    uint8_t is_part[kLines] = {};  // which lines announce a part that is not posted yet
   };
   uint32_t posted_ = 0, posted_parts_ = 0;
   uint32_t busy_sources_ = 0;
   uint32_t leaving_ = 0;  // batches of lines that were posted
-  Part part_[kNetworkParts];
-  uint8_t is_part_[kLines] = {};  // which lines announce a part that is not posted yet
+  std::unique_ptr<Unposted> unposted_;
 };
 
 // The receiving end of a stream. peek() at lines, consume() them in order.
@@ -208,6 +239,9 @@ class Inbox {
   void maybe_credit() noexcept {
     if (head_ - credited_lines_ >= lines_due_ || parts_ - credited_parts_ >= parts_due_) credit();
   }
+  // Unmapped: the peer's wishes for parts: the memory of those that it gave back goes, what it asks for is
+  // granted.
+  void answer_turns() noexcept;
   // Sends all credit now. Unmapped and refused: false; call again.
   bool credit() noexcept;
 
@@ -219,7 +253,8 @@ class Inbox {
   uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;
   uint32_t ring_parts_ = kParts;
   uint32_t lines_due_ = kLines / 4, parts_due_ = kParts / 4;  // more where credit is a message of its own
-  uint32_t signalled_lines_ = 0, signalled_parts_ = 0;  // unmapped: what the peer's counters say
+  uint32_t signalled_lines_ = 0, signalled_parts_ = 0;        // unmapped: what the peer's counters say
+  uint32_t turns_ = 0, grants_ = 0;                           // unmapped: the peer's, and what it was granted
   uint32_t stream_ = 0;
   Wire wire_;
 };
@@ -227,17 +262,21 @@ class Inbox {
 // Both directions of all streams with one peer.
 class Mailbox {
  public:
-  // `own` is this rank's LinkMemory for the peer, zeroed, exposed to it with Access::both. Keeps pointers
-  // only.
-  Mailbox(const Wire& wire, LinkHead* own) noexcept;
+  // `own` is this rank's LinkMemory (NetworkLinkMemory) for the peer, zeroed, exposed to it with
+  // Access::both. Keeps pointers only.
+  Mailbox(const Wire& wire, LinkHead* own);
   Outbox& out(uint32_t stream) noexcept { return out_[stream]; }
   Inbox& in(uint32_t stream) noexcept { return in_[stream]; }
   // After the last publish or credit of a burst. Mapped: wakes the peer if it sleeps; else posts.
   void notify() noexcept { mapped_ ? endpoint_->notify() : flush(); }
   // Unmapped: posts what was published or refused, and credit that is due. Call it after each poll.
   void flush() noexcept;
-  // Unmapped: nothing else is to be done now: credit for parts, which otherwise travels with messages, goes out.
+  // Unmapped: nothing else is to be done now: credit for parts, which otherwise travels with messages, goes
+  // out.
   void idle() noexcept;
+  // For an idle moment: gives back the memory that larger messages took, here and at the peer. False when not
+  // all of it can be yet. System calls.
+  bool rest() noexcept;
   // Takes the cookie of a Done that is kMailboxCookie or above.
   void left(uint64_t cookie) noexcept;
   // Unmapped: Outbox::drained() of all streams.
@@ -245,8 +284,13 @@ class Mailbox {
   bool mapped() const noexcept { return mapped_; }
 
  private:
+  bool rest_lines() noexcept;
+  uint32_t lines_sent() const noexcept;
+
   Endpoint* endpoint_;
+  LinkHead* target_;  // mapped: the peer's, else null
   bool mapped_;
+  uint32_t rested_lines_ = 0;  // mapped: the memory of lines up to here was given back
   Outbox out_[kStreams];
   Inbox in_[kStreams];
 };
