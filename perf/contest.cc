@@ -8,9 +8,9 @@ namespace {
 // A turn lasts about this long, or one call.
 constexpr double kTurnUs = 5000;
 constexpr int kMostSamples = 9;
-// Who takes so many times as long as the best rests: after a first look, and when its time is known.
-constexpr double kHopeless = 5, kFarBehind = 1.8;
-constexpr size_t kFirstLook = 1, kKnown = 3;
+// Who takes so many times as long as the best rests: when its time is known, and sooner where it costs much.
+constexpr double kFarBehind = 2;
+constexpr size_t kKnown = 3;
 
 std::vector<plait_candidate> candidates_of(Ranks& ranks, plait_request* plan, const std::string& doing) {
   size_t count = 0;
@@ -88,11 +88,12 @@ void Contest::turn(Entrant& entrant, plait_request* plan) {
 
 // All ranks have the same times, so the same ones rest. The choice never does, nor who it is.
 void Contest::rest() {
+  const double best = standings_.best().time_us();
   const size_t done = rounds_ + 1;
-  if (done != kFirstLook && done < kKnown) return;
-  const double limit = standings_.best().time_us() * (done < kKnown ? kHopeless : kFarBehind);
   for (Entrant& entrant : standings_.entrants) {
     const bool matters = entrant.algorithm.empty() || entrant.chosen;
+    const double limit =
+        done < kKnown ? std::max(best * kFarBehind, kTurnUs) * kFarBehind : best * kFarBehind;
     entrant.resting = !matters && entrant.time_us() > limit;
   }
 }

@@ -28,6 +28,10 @@ constexpr double kDoubt = 2.5;
 constexpr double kAlike = 1.02;
 // The real machine's, below which it does not cut a chunk.
 constexpr uint64_t kSegmentBytes = 256 * 1024;
+// The real machine's, up to which it does an exchange with everybody at once.
+constexpr double kExchangeBytes = 1024;
+// Up to here a star was the best one, where ranks share cores: out of place, in place.
+constexpr uint64_t kStarBytes[] = {32 * 1024, 16 * 1024};
 
 bool asks_in_place(const Question& q) { return q.in_place && !q.uneven && !rooted(q.collective); }
 
@@ -64,24 +68,30 @@ size_t sends_of(const Program& p) {
   return size_t(std::count_if(p.steps.begin(), p.steps.end(), [](const Step& s) { return sends(s.op); }));
 }
 
-// How much a time is worth: those of another kind do not compare.
-int trust(const Candidate& c) { return c.measured ? 4 : (c.proven ? 2 : 0) + (c.simulated ? 1 : 0); }
+// How much a time is worth: those of another kind do not compare. But for those of a crowd, which are all
+// estimated alike, and what was added to them simulated.
+int trust(const Candidate& c, bool crowded) {
+  return c.measured ? 4 : (c.proven ? 2 : 0) + (c.simulated && !crowded ? 1 : 0);
+}
 
 // Among few ranks of a host these were measured against each other (docs/performance.md), and are the best by
-// far of what others do; what has not been measured beside them waits for a tuning file.
-bool proven(const Method& m, int32_t hosts) {
+// far of what others do; what has not been measured beside them waits for a tuning file. A star spares a
+// crowd turns, as long as the bytes that all go through its root's core are few.
+bool proven(const Method& m, int32_t hosts, bool crowded, const Question& q) {
   if (m.collective != Collective::allreduce || hosts > 1 || m.ranks > 8) return true;
+  if (m.name == "star") return crowded && q.bytes <= kStarBytes[q.in_place];
   return m.name == "all_to_all" || m.name == "direct" || m.name == "ring";
 }
 
 // The best one first: the least time, but for those that are alike.
-void put_best_first(std::vector<Candidate>& list) {
-  std::stable_sort(list.begin(), list.end(), [](const Candidate& a, const Candidate& b) {
-    return trust(a) != trust(b) ? trust(a) > trust(b) : time_of(a) < time_of(b);
+void put_best_first(std::vector<Candidate>& list, bool crowded) {
+  auto worth = [&](const Candidate& c) { return trust(c, crowded); };
+  std::stable_sort(list.begin(), list.end(), [&](const Candidate& a, const Candidate& b) {
+    return worth(a) != worth(b) ? worth(a) > worth(b) : time_of(a) < time_of(b);
   });
   if (list.empty()) return;
   auto alike = [&](const Candidate& c) {
-    return trust(c) == trust(list[0]) && time_of(c) <= time_of(list[0]) * kAlike;
+    return worth(c) == worth(list[0]) && time_of(c) <= time_of(list[0]) * kAlike;
   };
   auto better = [](const Candidate& a, const Candidate& b) {
     if (a.method->rank_order != b.method->rank_order) return a.method->rank_order;
@@ -138,7 +148,7 @@ std::vector<Candidate> Chooser::candidates(const Question& question) const {
   std::vector<Candidate> list = fitting(q);
   if (std::none_of(list.begin(), list.end(), [](auto& c) { return c.measured.has_value(); }))
     simulate_best(list, q);
-  put_best_first(list);
+  put_best_first(list, crowded());
   return list;
 }
 
@@ -153,7 +163,7 @@ std::vector<Candidate> Chooser::fitting(const Question& q) const {
     Candidate c;
     c.method = m;
     c.predicted = estimate(*m, q);
-    c.proven = proven(*m, hosts_);
+    c.proven = proven(*m, hosts_, crowded(), q);
     if (tuning_ != nullptr) {
       const TuningCase known{q.collective, room_.ranks, hosts_, asks_in_place(q)};
       c.measured = tuning_->seconds(known, m->name, q.bytes);
@@ -166,6 +176,7 @@ std::vector<Candidate> Chooser::fitting(const Question& q) const {
 double Chooser::estimate(const Method& method, const Question& q) const {
   const double bytes = double(q.bytes);
   if (method.outline) {
+    if (crowded()) return estimate_in_crowd(method, q);
     const bool far = hosts_ > 1;
     const int together = far && !method.outline->neighbours ? most_on_host_ : 1;
     return estimate({*method.outline, far, 1, together}, bytes, buffered(method, q));
@@ -190,6 +201,31 @@ double Chooser::estimate(const LevelOutline& level, double all, bool buffered) c
   const double switches = crowd > 1 ? (o.rounds + 1) * crowd * room_.task_switch : 0;
   const double passing = d.piece == UINT64_MAX ? crowd * core + wire : std::max(crowd * core, wire);
   return o.rounds * d.latency * (d.acknowledged ? 2 : 1) + passing + switches;
+}
+
+// Where ranks share cores they take turns, and a core goes from one to the next whether that has something to
+// do or not: a rank that waits for a message waits until all of its core had their turn. The first turn
+// sends, each round takes one more, and two go by until a sender has heard that its message was taken; but
+// not where it hears of a result anyway, nor in an exchange of few bytes with everybody, for which nobody
+// waits. What ranks do adds up, core by core, and the busiest one has no more than a core; but who folds as
+// messages come does it while the others have their turns.
+double Chooser::estimate_in_crowd(const Method& method, const Question& q) const {
+  const Outline& o = *method.outline;
+  if (o.messages == 0) return 0;
+  const double bytes = double(q.bytes), moved = bytes * o.moved;
+  const Delivery& d = room_.inside.delivery(uint64_t(moved / o.messages), buffered(method, q));
+  const double ranks = double(room_.ranks) / double(room_.cores);  // of a core
+  const bool few = moved / o.messages <= kExchangeBytes, exchange = few && o.rounds == 1 && o.share == 1;
+  double turns = o.rounds + 1;
+  if (d.acknowledged && !o.answered && !exchange) turns += 2;
+  if (q.in_place && !few) turns += o.tight;
+  const uint32_t segments = even_sizes(q.bytes, method.chunks, kSegmentBytes).segments;
+  const double windows = double((segments + room_.windows - 1) / room_.windows);
+  const double core = o.messages * (d.send + d.recv + room_.cold) + moved * (d.send_byte + d.recv_byte) +
+                      bytes * (o.folded * room_.fold + o.copied * (d.placed ? room_.store : room_.copy));
+  const double waiting = windows * turns * ranks * room_.task_switch;
+  const double work = std::max(1.0, ranks * o.share) * core, hidden = work * o.hidden / o.messages;
+  return std::max(waiting, hidden) + work - hidden;
 }
 
 // Long vectors repeat themselves: of many segments a few tell what one more takes.
@@ -219,6 +255,7 @@ std::optional<double> Chooser::simulate(const Method& m, const Question& q, uint
 }
 
 // Formulas and simulations are not compared with each other: all that may be the best are simulated, or none.
+// In a crowd none of those with a formula: the cost machine gives a core to who has something to do, at once.
 void Chooser::simulate_best(std::vector<Candidate>& list, const Question& q) const {
   double least = kUnknown;
   uint64_t budget = hosts_ > 1 && room_.ranks <= kFewRanks ? kFarBudget : kBudget;
@@ -229,7 +266,7 @@ void Chooser::simulate_best(std::vector<Candidate>& list, const Question& q) con
   }
   std::vector<Candidate> simulated = list;
   for (Candidate& c : simulated) {
-    if (!c.proven || (c.predicted > least * kDoubt && !open(*c.method))) continue;
+    if (!c.proven || (!open(*c.method) && (crowded() || c.predicted > least * kDoubt))) continue;
     const auto seconds = simulate(*c.method, q, budget);
     if (!seconds && open(*c.method)) continue;
     if (!seconds) return;

@@ -59,10 +59,13 @@ class Chooser {
   const Room& room() const noexcept { return room_; }
 
  private:
+  // All ranks are on one host and share its cores.
+  bool crowded() const noexcept { return hosts_ == 1 && room_.cores > 0 && room_.ranks > room_.cores; }
   std::vector<Candidate> fitting(const Question& question) const;
   uint64_t class_of(const Question& question) const;
   double estimate(const Method& method, const Question& question) const;
   double estimate(const LevelOutline& level, double bytes, bool buffered) const;
+  double estimate_in_crowd(const Method& method, const Question& question) const;
   std::optional<double> simulate(const Method& method, const Question& question, uint64_t& budget) const;
   void simulate_best(std::vector<Candidate>& candidates, const Question& question) const;
 

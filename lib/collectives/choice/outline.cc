@@ -38,6 +38,16 @@ Outline about(Outline o, bool exact) {
   o.rough = !exact;
   return o;
 }
+Outline answered(Outline o) {
+  o.answered = true;
+  return o;
+}
+// One message to or from each of the others, in all.
+Outline one_each(Outline o, int n) {
+  o.share = others(n) / o.messages;
+  return o;
+}
+// What the two have of ranks, they have alike.
 Outline twice(Outline there, const Outline& back) {
   there.rounds += back.rounds;
   there.messages += back.messages;
@@ -63,28 +73,29 @@ struct Tree {
 };
 Outline tree_broadcast(int n, int k) {
   const Tree t(n, k);
-  Outline o = serial(t.messages, t.messages, 0, t.rounds);
+  Outline o = serial(t.messages, t.messages, 0, t.messages);  // who passes on reads it once more
   o.rounds = t.rounds;
-  return about(o, t.full);
+  return about(one_each(o, n), t.full);
 }
 Outline tree_reduce(int n, int k) {
   const Tree t(n, k);
-  Outline o = serial(t.messages, t.messages, t.messages, 0);
+  Outline o = serial(t.messages, t.messages, t.messages, 2 * t.messages);
   o.rounds = t.rounds;
   o.hidden = t.messages - t.rounds;  // but the last of each round
-  return about(o, t.full);
+  return about(one_each(o, n), t.full);
 }
 Outline tree_blocks(int n, int k) {
   const Tree t(n, k);
   Outline o = serial(t.messages, others(n), 0, others(n));
   o.rounds = t.rounds;
-  return about(o, t.full);
+  return about(one_each(o, n), t.full);
 }
 Outline tree_barrier(int n, int k) {
   const Tree t(n, k);
-  Outline o = serial(2 * t.messages, 0, 0, 0);
-  o.rounds = 2 * t.rounds;
-  return about(o, t.full);
+  Outline o = serial(t.messages, 0, 0, 0);
+  o.rounds = t.rounds;
+  o = about(one_each(o, n), t.full);
+  return answered(twice(o, o));
 }
 
 // The next power of two takes part; the others hand over to a neighbour before, and hear from it afterwards.
@@ -109,27 +120,29 @@ Outline doubling_blocks(int n) {
 Outline butterfly(int n) { return serial(log2_up(n), others(n), others(n), 0); }
 Outline butterfly_blocks(int n) { return serial(log2_up(n), others(n), 0, others(n)); }
 
-// In round k every block moves that has bit k in how far it goes.
+// In round k every block moves that has bit k in how far it goes: from many places to many.
 Outline bruck(int n) {
   double moved = 0;
   for (int bit = 1; bit < n; bit *= 2) {
     for (int c = bit; c < n; c++) moved += (c & bit) != 0;
   }
-  return serial(log2_up(n), moved / n, 0, moved / n);
+  return serial(log2_up(n), moved / n, 0, 2 * moved / n);
 }
 
 // Somebody's partner is itself in each of the n rounds; from three ranks on nobody gains one by that.
 Outline pairwise(int n) {
   const double rounds = n > 2 ? n : 1;
-  return serial(rounds, rounds / n, 0, others(n));
+  Outline o = at_once(rounds, rounds / n, 0, others(n));
+  o.tight = rounds - 1;
+  return o;
 }
 
 Outline star_reduce(int n) {
-  Outline o = at_once(n - 1, n - 1, n - 1, 0);
+  Outline o = at_once(n - 1, n - 1, n - 1, 2 * (n - 2));
   o.hidden = n - 2;
-  return o;
+  return one_each(o, n);
 }
-Outline star_broadcast(int n) { return at_once(n - 1, n - 1, 0, 1); }
+Outline star_broadcast(int n) { return one_each(at_once(n - 1, n - 1, 0, 1), n); }
 
 using enum Collective;
 
@@ -141,9 +154,9 @@ constexpr Row kRows[] = {
        return twice(at_once(n - 1, others(n), others(n), 0), at_once(n - 1, others(n), 0, others(n)));
      }},
     {allreduce, "all_to_all", [](int n) { return at_once(n - 1, n - 1, n - 1, 0); }},
-    {allreduce, "star", [](int n) { return twice(star_reduce(n), star_broadcast(n)); }},
-    {allreduce, "binomial", [](int n) { return twice(tree_reduce(n, 2), tree_broadcast(n, 2)); }},
-    {allreduce, "knomial_4", [](int n) { return twice(tree_reduce(n, 4), tree_broadcast(n, 4)); }},
+    {allreduce, "star", [](int n) { return answered(twice(star_reduce(n), star_broadcast(n))); }},
+    {allreduce, "binomial", [](int n) { return answered(twice(tree_reduce(n, 2), tree_broadcast(n, 2))); }},
+    {allreduce, "knomial_4", [](int n) { return answered(twice(tree_reduce(n, 4), tree_broadcast(n, 4))); }},
     {allreduce, "recursive_doubling", doubling},
     {allreduce, "rabenseifner", rabenseifner},
     {allreduce, "swing", rabenseifner},
@@ -163,15 +176,15 @@ constexpr Row kRows[] = {
     {broadcast, "knomial_4", [](int n) { return tree_broadcast(n, 4); }},
     {broadcast, "bine", [](int n) { return tree_broadcast(n, 2); }},
     {reduce, "star", star_reduce},
-    {reduce, "direct", [](int n) { return at_once(n - 1, n - 1, n - 1, 0); }},
+    {reduce, "direct", [](int n) { return one_each(at_once(n - 1, n - 1, n - 1, 0), n); }},
     {reduce, "binomial", [](int n) { return tree_reduce(n, 2); }},
     {reduce, "knomial_4", [](int n) { return tree_reduce(n, 4); }},
     {reduce, "bine", [](int n) { return tree_reduce(n, 2); }},
-    {gather, "linear", [](int n) { return at_once(n - 1, others(n), 0, others(n)); }},
+    {gather, "linear", [](int n) { return one_each(at_once(n - 1, others(n), 0, others(n)), n); }},
     {gather, "binomial", [](int n) { return tree_blocks(n, 2); }},
     {gather, "knomial_4", [](int n) { return tree_blocks(n, 4); }},
     {gather, "bine", [](int n) { return tree_blocks(n, 2); }},
-    {scatter, "linear", [](int n) { return at_once(n - 1, others(n), 0, 1.0 / n); }},
+    {scatter, "linear", [](int n) { return one_each(at_once(n - 1, others(n), 0, 1.0 / n), n); }},
     {scatter, "binomial", [](int n) { return tree_blocks(n, 2); }},
     {scatter, "knomial_4", [](int n) { return tree_blocks(n, 4); }},
     {scatter, "bine", [](int n) { return tree_blocks(n, 2); }},

@@ -17,7 +17,13 @@ struct Outline {
   double moved = 0;     // vectors, through its port one way
   double folded = 0;    // vectors, operands but the first
   double hidden = 0;    // of these: folded while the next message arrives
-  double copied = 0;    // vectors that are received and put into their place as they are
+  // Vectors that are received and put into their place as they are, or that a fold puts there and takes back,
+  // for it is not a chain (chain.h).
+  double copied = 0;
+
+  double share = 1;       // of the work of this rank, what a mean rank has
+  double tight = 0;       // rounds more in place: a block has to leave before another takes its place
+  bool answered = false;  // whoever sends hears of the result, and so that the message was taken
 
   bool neighbours = false;  // messages go to the next rank only: one stream leaves a host, and one enters
   // As if all went in lockstep: ranks that run ahead make it less, or queue at a port and make it more.

@@ -76,6 +76,7 @@ Room room_of(const Seating& seating) {
   room.copy = .012 * kNano;
   room.store = .008 * kNano;
   room.task_switch = .75 * kMicro;
+  room.cold = 80 * kNano;
   return room;
 }
 

@@ -58,7 +58,7 @@ Status check_room(const Room& room) {
     if (host < 0 || host >= room.ranks) return wrong("hosts are not numbered from 0 on");
   PLAIT_TRY(check_link(room.inside, "inside a host"));
   PLAIT_TRY(check_link(room.between, "between hosts"));
-  if (!sound({room.fold, room.copy, room.store, room.task_switch})) return wrong("a time is none");
+  if (!sound({room.fold, room.copy, room.store, room.task_switch, room.cold})) return wrong("a time is none");
   if (room.cores < 0 || room.windows < 1) return wrong("cores or windows are too few");
   return {};
 }

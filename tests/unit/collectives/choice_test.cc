@@ -21,6 +21,12 @@ Seating spread(int32_t hosts, int32_t each) {
 Question allreduce(uint64_t bytes, bool in_place = true) {
   return {.collective = Collective::allreduce, .bytes = bytes, .in_place = in_place};
 }
+Question question(Collective collective, uint64_t bytes) {
+  Question q;
+  q.collective = collective;
+  q.bytes = bytes;
+  return q;
+}
 // Chooses among the rows of the table.
 Chooser chooser_of(const Seating& seating, Chooser::Runs runs = {}) {
   static std::map<int32_t, Methods> methods;
@@ -61,15 +67,37 @@ TEST(Choice, SizeClasses) {
   EXPECT_EQ(size_class(UINT64_MAX), 65);
 }
 
-// What was measured (docs/performance.md), on two cores: among few ranks of a host one exchange up to 1 KiB,
-// two above.
-TEST(Choice, FewRanksOfOneHost) {
-  for (int32_t n = 2; n <= 8; n++) {
-    Chooser chooser = chooser_of(one_host(n, n > 2 ? 2 : 0));
-    for (uint64_t bytes : {8u, 64u, 512u, 1024u})
-      EXPECT_EQ(name_of_choice(chooser, allreduce(bytes)), "all_to_all") << n << " ranks, " << bytes;
-    for (uint64_t bytes : {1025u, 4096u, 65536u, 1u << 20, 16u << 20, 1u << 30})
-      EXPECT_EQ(name_of_choice(chooser, allreduce(bytes)), "direct") << n << " ranks, " << bytes;
+// What was measured (docs/performance.md): with a core each one exchange up to 1 KiB, two above.
+TEST(Choice, TwoRanksOfOneHost) {
+  Chooser host = chooser_of(one_host(2));
+  for (uint64_t bytes : {8u, 64u, 512u, 1024u})
+    EXPECT_EQ(name_of_choice(host, allreduce(bytes)), "all_to_all") << bytes;
+  for (uint64_t bytes : {1025u, 4096u, 65536u, 1u << 20, 16u << 20, 1u << 30})
+    EXPECT_EQ(name_of_choice(host, allreduce(bytes)), "direct") << bytes;
+}
+
+// The same where they share two cores, and each wait costs a turn of all: least waits, then least work.
+TEST(Choice, Crowd) {
+  for (int32_t n : {4, 8}) {
+    Chooser crowd = chooser_of(one_host(n, 2));
+    for (bool in_place : {false, true}) {
+      for (uint64_t bytes : {8u, 64u, 256u})
+        EXPECT_EQ(name_of_choice(crowd, allreduce(bytes, in_place)), "all_to_all")
+            << n << " ranks, " << bytes;
+      for (uint64_t bytes : {8192u, 16384u})
+        EXPECT_EQ(name_of_choice(crowd, allreduce(bytes, in_place)), "star") << n << " ranks, " << bytes;
+      for (uint64_t bytes : {65536u, 1u << 20, 16u << 20, 1u << 30})
+        EXPECT_EQ(name_of_choice(crowd, allreduce(bytes, in_place)), "direct") << n << " ranks, " << bytes;
+    }
+    for (uint64_t bytes : {64u, 4096u, 65536u, 1u << 20}) {
+      for (Collective c : {Collective::reduce_scatter, Collective::allgather})
+        EXPECT_EQ(name_of_choice(crowd, question(c, bytes)), "direct") << bytes;
+      if (n == 4) continue;  // a tree of arity 4 is the same there
+      for (Collective c : {Collective::gather, Collective::scatter})
+        EXPECT_EQ(name_of_choice(crowd, question(c, bytes)), "linear") << bytes;
+    }
+    EXPECT_EQ(name_of_choice(crowd, question(Collective::barrier, 0)), "dissemination");
+    EXPECT_FALSE(crowd.candidates(allreduce(4096))[0].simulated);
   }
 }
 
@@ -188,7 +216,7 @@ TEST(Choice, ManyDoNotAllSendToAll) {
 
 // What has not been measured where others have waits for a tuning file.
 TEST(Choice, WhatIsNotProvenIsNotTaken) {
-  Chooser chooser = chooser_of(one_host(8, 2));
+  Chooser chooser = chooser_of(one_host(8));
   for (const Candidate& c : chooser.candidates(allreduce(4096)))
     EXPECT_EQ(c.proven,
               c.method->name == "ring" || c.method->name == "direct" || c.method->name == "all_to_all");
