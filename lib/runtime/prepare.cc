@@ -165,7 +165,7 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
     return status;
   }
   request->args.in_blocks = request->args.out_blocks = {};  // the caller's
-  request->algorithm = algorithm_name(request->prepared->id, planner_->methods()).data();
+  request->algorithm = request->prepared->algorithm;
   return request;
 }
 
@@ -246,6 +246,7 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   auto schedule = planner_->schedule(**method, a.root, p.in_place, joined, entering);
   if (!schedule.ok()) return schedule.status();
   p.id = id_of(a, compared(args), **method, p.in_place, size);
+  p.algorithm = (*method)->name.data();
   if (args.maker != 0) p.id.kind = args.maker;
   p.hash = fingerprint(p.id, size);
 

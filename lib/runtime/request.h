@@ -57,6 +57,7 @@ struct Letter {
 // What does not change between calls of the same shape.
 struct Prepared {
   CallId id;
+  const char* algorithm = nullptr;  // its name
   uint32_t hash = 0;
   size_t in_bytes = 0,
          out_bytes = 0;          // 0: the pointer means nothing, a broadcast's input but at the root, say
