@@ -92,7 +92,7 @@ Status Programs::add_to(collectives::Planner& planner) const {
     if (Status added = planner.add(m); !added.ok()) return refuse(added);
     const Method& added = *planner.methods().find(m.collective, m.name);
     for (bool in_place : {false, true}) {
-      if (!m.has[in_place]) continue;
+      if (!m.fits(std::max(m.root, 0), in_place, false)) continue;
       if (const Status& runs = planner.runs(added, in_place); !runs.ok()) return refuse(runs);
     }
   }

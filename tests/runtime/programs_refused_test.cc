@@ -16,7 +16,10 @@ TEST(ProgramsRefused, CallsThatTheyDoNotFitAreRefused) {
                             folder.write("c", json_of(Collective::broadcast, "binomial", "c", 3, 1)) + ":" +
                             folder.write("d", json_of(Collective::allgather, "ring", "d", 3)) + ":" +
                             folder.write("e", json_of(Collective::allreduce, "ring", "e", 4));
-  on_threads(3, files, [](Caller& r) -> std::string {
+  collectives::exchange::ProgramSet half =
+      set_of(*collectives::find_algorithm(Collective::scatter, "linear"), "f", 3, 1);
+  half.programs[0].clear();
+  on_threads(3, files + ":" + folder.write("f", to_json(half)), [](Caller& r) -> std::string {
     auto refused = [&](const Case& c, const char* why) {
       const std::string words = r.refusal(c);
       return contains(words, why) ? std::string() : "not refused: " + std::string(why) + ": " + words;
@@ -25,6 +28,8 @@ TEST(ProgramsRefused, CallsThatTheyDoNotFitAreRefused) {
                          "algorithm test has no program in place"));
     RETURN_WORDS(refused({.kind = Kind::broadcast, .count = 9, .root = 0, .algorithm = "c"},
                          "algorithm c is for root 1 only, not 0"));
+    RETURN_WORDS(refused({.kind = Kind::scatter, .count = 9, .in_place = true, .root = 1, .algorithm = "f"},
+                         "algorithm f has no programs that do whether the root is in place or not"));
     RETURN_WORDS(refused({.kind = Kind::allgather, .algorithm = "d", .counts = {1, 2, 3}},
                          "algorithm d is not for blocks of different lengths"));
     RETURN_WORDS(

@@ -12,6 +12,7 @@ bool Admitted::fits(Collective collective, int32_t ranks, int32_t root, bool in_
 }
 
 Result<Admitted> admit(ProgramSet set) {
+  Admitted admitted;
   for (bool in_place : {false, true}) {
     if (!set.has(in_place)) continue;
     const Proof proof = prove({set.collective, set.root}, set.programs[in_place]);
@@ -20,9 +21,11 @@ Result<Admitted> admit(ProgramSet set) {
       p.min_credits = proof.min_credits;
       p.rank_order = proof.rank_order;
     }
+    admitted.deterministic[in_place] = proof.deterministic;
   }
   if (!set.has(false) && !set.has(true)) return Status(Code::invalid, "a program set without programs");
-  return Admitted{std::move(set)};
+  admitted.set = std::move(set);
+  return admitted;
 }
 
 Result<ProgramSet> load(const std::string& path, const Limits& limits) {

@@ -13,6 +13,8 @@ namespace plait::collectives::exchange {
 struct Admitted {
   // min_credits and rank_order of its programs are what was proved, whatever the file says.
   ProgramSet set;
+  // Each chunk is folded as one declared chain (rule 8), out of place and in place: as was proved, too.
+  bool deterministic[2] = {false, false};
 
   // Whether it is fit for such a call.
   bool fits(Collective collective, int32_t ranks, int32_t root, bool in_place) const noexcept;

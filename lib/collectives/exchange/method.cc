@@ -11,37 +11,35 @@ namespace plait::collectives::exchange {
 
 namespace {
 
-// What was found to hold, whichever of the programs runs.
+// What holds of a variant, in whichever form it runs.
 struct Found {
   uint8_t min_credits = 0;
   bool rank_order = true, deterministic = true;
-
-  void add(const Proof& proof) {
-    min_credits = std::max(min_credits, proof.min_credits);
-    rank_order = rank_order && proof.rank_order;
-    deterministic = deterministic && proof.deterministic;
-  }
 };
 
-Status prove_again(const ProgramSet& set, bool in_place, std::vector<Program> programs, const char* how,
-                   Found& found) {
+Found found_of(const Admitted& admitted, bool in_place) {
+  return {.min_credits = admitted.min_credits(in_place),
+          .rank_order = admitted.rank_order(in_place),
+          .deterministic = admitted.deterministic[in_place]};
+}
+
+// Steps are not those of the file any more, so a refusal names no line.
+Status prove_form(const ProgramSet& set, const std::vector<Program>& programs, const char* form,
+                  Found& found) {
   const Proof proof = prove({set.collective, set.root}, programs);
-  if (!proof.status.ok()) {
-    const Status status(proof.status.code(), fmt::format("{} ({})", proof.status.text(), how));
-    return located(set, in_place, status);
-  }
-  found.add(proof);
+  if (!proof.status.ok())
+    return {proof.status.code(), fmt::format("{}: {}: {}", set.origin.file, form, proof.status.text())};
+  found.min_credits = std::max(found.min_credits, proof.min_credits);
+  found.rank_order = found.rank_order && proof.rank_order;
+  found.deterministic = found.deterministic && proof.deterministic;
   return {};
 }
 
-// As it is written, and as it runs where chunks are large.
-Status prove_both(const ProgramSet& set, bool in_place, const std::vector<Program>& programs, const char* how,
-                  Found& found) {
-  PLAIT_TRY(prove_again(set, in_place, programs, how, found));
-  std::vector<Program> apart;
-  apart.reserve(programs.size());
-  for (const Program& p : programs) apart.push_back(chunkwise(p));
-  return prove_again(set, in_place, std::move(apart), "each chunk by itself", found);
+std::vector<Program> apart(const std::vector<Program>& programs) {
+  std::vector<Program> each;
+  each.reserve(programs.size());
+  for (const Program& p : programs) each.push_back(chunkwise(p));
+  return each;
 }
 
 // The others have no more than one of the two buffers: for them it makes no difference, and they do not know.
@@ -81,10 +79,12 @@ Result<Method> method_of(std::shared_ptr<const Admitted> admitted) {
   for (bool in_place : {false, true}) {
     m.has[in_place] = set.has(in_place);
     if (!m.has[in_place]) continue;
-    const bool mix = in_place && one_apart && m.has[0];
-    PLAIT_TRY(prove_both(set, in_place, mix ? with_root_in_place(set) : set.programs[in_place],
-                         mix ? "the root in place" : "as it is written", found[in_place]));
-    m.min_credits[in_place] = found[in_place].min_credits;
+    Found& f = found[in_place] = found_of(*admitted, in_place);
+    const bool mixed = in_place && one_apart && m.has[0];
+    const std::vector<Program> mix = mixed ? with_root_in_place(set) : std::vector<Program>();
+    if (mixed) PLAIT_TRY(prove_form(set, mix, "the root in place", f));
+    PLAIT_TRY(prove_form(set, apart(mixed ? mix : set.programs[in_place]), "each chunk by itself", f));
+    m.min_credits[in_place] = f.min_credits;
   }
   m.mixes = one_apart && m.has[0] && m.has[1];
   m.foretold = !one_apart;
