@@ -155,7 +155,8 @@ class Communicator {
   void finish(Status status) noexcept;
   bool rest() noexcept;
   void record() noexcept;
-  bool advance_collectives() noexcept;
+  // `armed`: to sleep is what comes next; the domains stay as they are, nothing is polled for.
+  bool advance_collectives(bool armed = false) noexcept;
   bool enter_gate() noexcept;
   void poll_domains(bool network) noexcept;
   plait_request* take_request(bool persistent);

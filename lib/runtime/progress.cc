@@ -112,7 +112,7 @@ bool Communicator::enter_gate() noexcept {
   return false;
 }
 
-bool Communicator::advance_collectives() noexcept {
+bool Communicator::advance_collectives(bool armed) noexcept {
   using State = plait_request::State;
   if (head_ == nullptr) return false;
   if (head_->state == State::connecting) {
@@ -121,16 +121,17 @@ bool Communicator::advance_collectives() noexcept {
     return head_ != request || request->state != State::connecting;
   }
   if (head_->state != State::running) return false;
-  if (network_) poll_domains(true);
+  if (network_ && !armed) poll_domains(true);
   if (is_broken_.load(std::memory_order_relaxed)) return true;
   if (!enter_gate()) return shut_out();
-  if (machine_->pulling()) poll_domains(false);
+  if (machine_->pulling() && !armed) poll_domains(false);
   const bool ended = !is_broken_.load(std::memory_order_relaxed) && machine_->step();
   board_->gate.leave();
-  if (network_ && (ended || !machine_->moved())) flush_network();
+  const bool quiet = network_ && !armed && !machine_->moved();
+  if (quiet || (network_ && ended)) flush_network();
   record();
   if (!ended) {
-    if (network_ && !machine_->moved()) idle_network();
+    if (quiet) idle_network();
     return machine_->moved();
   }
   // What others wait for must not stay here while this rank computes.
@@ -147,9 +148,10 @@ void Communicator::sleep() noexcept {
   if (config_.size == 1) return;
   constexpr int kMostMs = 100;  // boards and the abort flag are looked at that often
   if (!fabric_.arm()) return;
-  // What landed before the peers could see us asleep. Messages are not polled for: that would disarm.
+  // What landed before the peers could see us asleep. Nothing is polled for: that would disarm, and peers of
+  // this host would not wake us. What lies in sockets does.
   const bool moved = messages_.busy() && drive_messages();
-  if (!advance_collectives() && !moved && !abort_.load(std::memory_order_acquire))
+  if (!advance_collectives(true) && !moved && !abort_.load(std::memory_order_acquire))
     fabric_.sleep(group_->wait_fd(), kMostMs);
   check(nullptr);  // polls the domains, which disarms them
 }
