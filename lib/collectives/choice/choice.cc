@@ -30,8 +30,9 @@ constexpr double kAlike = 1.02;
 constexpr uint64_t kSegmentBytes = 256 * 1024;
 // The real machine's, up to which it does an exchange with everybody at once.
 constexpr double kExchangeBytes = 1024;
-// Up to here a star was the best one, where ranks share cores: out of place, in place.
-constexpr uint64_t kStarBytes[] = {32 * 1024, 16 * 1024};
+// Up to here a star was the best one, where ranks share cores; of a rank, out of place and in place; and at
+// all.
+constexpr uint64_t kStarBytesARank[] = {8 * 1024, 4 * 1024}, kStarBytes = 32 * 1024;
 
 bool asks_in_place(const Question& q) { return q.in_place && !q.uneven && !rooted(q.collective); }
 
@@ -79,7 +80,8 @@ int trust(const Candidate& c, bool crowded) {
 // crowd turns, as long as the bytes that all go through its root's core are few.
 bool proven(const Method& m, int32_t hosts, bool crowded, const Question& q) {
   if (m.collective != Collective::allreduce || hosts > 1 || m.ranks > 8) return true;
-  if (m.name == "star") return crowded && q.bytes <= kStarBytes[q.in_place];
+  if (m.name == "star")
+    return crowded && q.bytes <= std::min(kStarBytes, kStarBytesARank[q.in_place] * uint64_t(m.ranks));
   return m.name == "all_to_all" || m.name == "direct" || m.name == "ring";
 }
 
@@ -213,9 +215,9 @@ double Chooser::estimate_in_crowd(const Method& method, const Question& q) const
   const Outline& o = *method.outline;
   if (o.messages == 0) return 0;
   const double bytes = double(q.bytes), moved = bytes * o.moved;
-  const Delivery& d = room_.inside.delivery(uint64_t(moved / o.messages), buffered(method, q));
   const double ranks = double(room_.ranks) / double(room_.cores);  // of a core
   const bool few = moved / o.messages <= kExchangeBytes, exchange = few && o.rounds == 1 && o.share == 1;
+  const Delivery& d = room_.inside.delivery(uint64_t(moved / o.messages), exchange || buffered(method, q));
   double turns = o.rounds + 1;
   if (d.acknowledged && !o.answered && !exchange) turns += 2;
   if (q.in_place && !few) turns += o.tight;
