@@ -2,14 +2,42 @@
 
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace plait::log {
 namespace {
+
+spdlog::level::level_enum to_spdlog(Level level) {
+  switch (level) {
+    case Level::trace:
+      return spdlog::level::trace;
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warn:
+      return spdlog::level::warn;
+    case Level::error:
+      return spdlog::level::err;
+    case Level::off:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+Level from_spdlog(spdlog::level::level_enum level) {
+  for (Level one : {Level::trace, Level::debug, Level::info, Level::warn, Level::error}) {
+    if (to_spdlog(one) == level) return one;
+  }
+  return Level::off;
+}
 
 class CallbackSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -17,7 +45,7 @@ class CallbackSink final : public spdlog::sinks::base_sink<std::mutex> {
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    sink_(message.level, {message.payload.data(), message.payload.size()});
+    sink_(from_spdlog(message.level), {message.payload.data(), message.payload.size()});
   }
   void flush_() override {}
 
@@ -35,14 +63,15 @@ void set_pattern(spdlog::logger& logger, std::string_view name) {
   logger.set_pattern("[" + prefix + "] %l: %v");
 }
 
-// Level::n_levels for a name that is none.
-Level level_of(std::string_view name) {
+// None for a name that is none.
+std::optional<Level> level_of(std::string_view name) {
   if (name == "trace") return Level::trace;
   if (name == "debug") return Level::debug;
   if (name == "info") return Level::info;
   if (name == "warn") return Level::warn;
-  if (name == "error") return Level::err;
-  return name == "off" ? Level::off : Level::n_levels;
+  if (name == "error") return Level::error;
+  if (name == "off") return Level::off;
+  return {};
 }
 
 std::string_view environment() {
@@ -50,15 +79,12 @@ std::string_view environment() {
   return text == nullptr || *text == 0 ? "warn" : text;
 }
 
-Level level_from_environment() {
-  const Level level = level_of(environment());
-  return level == Level::n_levels ? Level::warn : level;
-}
+Level level_from_environment() { return level_of(environment()).value_or(Level::warn); }
 
 struct Holder {
   std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>("plait", stderr_sink());
   Holder() {
-    logger->set_level(level_from_environment());
+    logger->set_level(to_spdlog(level_from_environment()));
     set_pattern(*logger, {});
   }
 };
@@ -68,9 +94,21 @@ Holder& holder() {
   return *h;
 }
 
+// The logger that all of plait writes to, made on first use.
+spdlog::logger& logger() { return *holder().logger; }
+
 }  // namespace
 
-spdlog::logger& logger() noexcept { return *holder().logger; }
+bool enabled(Level level) noexcept { return logger().should_log(to_spdlog(level)); }
+
+void write(Level level, fmt::string_view format, fmt::format_args args) noexcept {
+  try {
+    fmt::memory_buffer line;
+    fmt::vformat_to(std::back_inserter(line), format, args);
+    logger().log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+  } catch (...) {
+  }
+}
 
 void set_sink(Sink sink) {
   auto next =
@@ -80,9 +118,9 @@ void set_sink(Sink sink) {
   set_pattern(logger(), {});
 }
 
-void set_level(Level level) { logger().set_level(level); }
+void set_level(Level level) { logger().set_level(to_spdlog(level)); }
 
-bool environment_makes_sense() { return level_of(environment()) != Level::n_levels; }
+bool environment_makes_sense() { return level_of(environment()).has_value(); }
 
 void reset() {
   set_sink(nullptr);

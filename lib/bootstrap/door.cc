@@ -196,8 +196,8 @@ void Door::stranger(const std::string& who, const Status& why) {
   const bool hung_up = why.code() == Code::peer;
   if (logged_.size() >= kMostLogged || !logged_.insert(hung_up ? who + " hung up" : who).second) return;
   const auto level = hung_up ? log::Level::info : log::Level::warn;
-  log::logger().log(level, "bootstrap of job \"{}\": rank {} refused {}: {}{}", self_.job, self_.rank, who,
-                    why.text(), logged_.size() == kMostLogged ? " (further addresses are not logged)" : "");
+  log::line(level, "bootstrap of job \"{}\": rank {} refused {}: {}{}", self_.job, self_.rank, who,
+            why.text(), logged_.size() == kMostLogged ? " (further addresses are not logged)" : "");
 }
 
 std::string Door::hint() const {

@@ -35,7 +35,7 @@ log::Level level_of(plait_log_level level) noexcept {
     case PLAIT_LOG_INFO:
       return log::Level::info;
     case PLAIT_LOG_ERROR:
-      return log::Level::err;
+      return log::Level::error;
     case PLAIT_LOG_OFF:
       return log::Level::off;
     default:
