@@ -2,38 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "collectives/cells.h"
 #include "collectives/machine/real/grant.h"
+#include "collectives/machine/real/operands.h"
 #include "collectives/reduce/reduce.h"
 
 namespace plait::collectives::real {
 namespace {
-
-constexpr uint32_t kNone = ~0u;
-
-uint32_t key(Place p) noexcept { return uint32_t(p.buffer) << 29 | p.slot; }
-
-// Per place: which step wrote it last, at each point of the list. In place, input and output are one.
-class Writers {
- public:
-  explicit Writers(bool in_place) : in_place_(in_place) {}
-  uint32_t of(Place p) const {
-    auto it = last_.find(canonical(p));
-    return it == last_.end() ? kNone : it->second;
-  }
-  void write(const Step& s, uint32_t step) {
-    for (uint32_t k = 0; k < s.count; k++) last_[canonical(place(s.dst.in(), s.dst.slot + k))] = step;
-  }
-
- private:
-  uint32_t canonical(Place p) const {
-    return key(in_place_ && p.in() == Buffer::input ? place(Buffer::output, p.slot) : p);
-  }
-  bool in_place_;
-  std::unordered_map<uint32_t, uint32_t> last_;
-};
 
 class Lowering {
  public:
@@ -43,9 +19,7 @@ class Lowering {
 
   Result<Schedule> run() {
     PLAIT_TRY(check());
-    number_messages();
-    find_sizes();
-    gather_operands();
+    o_ = find_operands(p());
     PLAIT_TRY(make_actions());
     connect();
     fuse_sends();
@@ -63,132 +37,21 @@ class Lowering {
             "step " + std::to_string(step) + " (" + describe(p().steps[step]) + ") " + why};
   }
 
-  // Is the step part of the message of the one before it?
-  bool begins_inside(uint32_t i) const { return i > 0 && (p().steps[i - 1].flags & kMore) != 0; }
-
   Status check() {
     s_.lanes = std::max(1u, p().lanes);
     for (uint32_t i = 0; i < p().steps.size(); i++) {
       const Step& s = p().steps[i];
       if (s.op == Op::encode || s.op == Op::decode || s.op == Op::decode_reduce)
         return refuse(i, "uses a codec");
-      in_pieces_.push_back((s.flags & kMore) != 0 || begins_inside(i));
-      if (in_pieces_[i] && (s.flags & kChain) && s.op != Op::recv)
+      const bool piece = is_piece(p(), i);
+      if (piece && (s.flags & kChain) && s.op != Op::recv)
         return refuse(i, "is part of a message of several pieces and continued by another fold");
-      s_.joined = s_.joined || s.count > 1 || in_pieces_[i];
+      s_.joined = s_.joined || s.count > 1 || piece;
       if (p().lanes == 0) s_.lanes = std::max(s_.lanes, s.lane + 1u);
       if (s.lane >= s_.lanes) return refuse(i, "uses a lane that the program does not say it has");
     }
     return {};
   }
-
-  void number_messages() {
-    std::map<std::pair<int32_t, int32_t>, uint32_t> sent, received;
-    ordinal_.resize(p().steps.size());
-    for (uint32_t i = 0; i < p().steps.size(); i++) {
-      const Step& s = p().steps[i];
-      if (begins_inside(i)) {
-        ordinal_[i] = ordinal_[i - 1];
-        continue;
-      }
-      if (sends(s.op)) ordinal_[i] = sent[{s.peer, s.lane}]++;
-      if (receives(s.op)) ordinal_[i] = received[{s.peer, s.lane}]++;
-    }
-  }
-
-  // Which slot of the input or output is as long as what each step moves. Values in scratch are followed to
-  // where they came from or go to: in an alltoall of uneven parts nothing else tells.
-  void find_sizes() {
-    const auto& steps = p().steps;
-    std::unordered_map<uint32_t, Place> scratch;
-    auto known = [&](Place q) -> Place {
-      if (q.in() == Buffer::input || q.in() == Buffer::output) return q;
-      const auto it = q.in() == Buffer::scratch ? scratch.find(q.slot) : scratch.end();
-      return it == scratch.end() ? kNowhere : it->second;
-    };
-    sized_by_.assign(steps.size(), kNowhere);
-    for (uint32_t i = 0; i < steps.size(); i++) {
-      const Step& s = steps[i];
-      Place by = known(s.src);
-      if (by == kNowhere) by = known(s.src2);
-      if (by == kNowhere && s.dst.in() == Buffer::output) by = s.dst;
-      sized_by_[i] = by;
-      if (s.dst.in() == Buffer::scratch) scratch[s.dst.slot] = by;
-    }
-    scratch.clear();
-    for (uint32_t i = uint32_t(steps.size()); i-- > 0;) {
-      const Step& s = steps[i];
-      if (sized_by_[i] == kNowhere) sized_by_[i] = known(s.dst);
-      if (s.dst.in() == Buffer::scratch) scratch.erase(s.dst.slot);
-      for (Place q : {s.src, s.src2}) {
-        if (q.in() == Buffer::scratch && sized_by_[i] != kNowhere) scratch[q.slot] = sized_by_[i];
-      }
-    }
-  }
-
-  // For each step the operands it folds, with declared chains and single-use receives (peephole d) pulled in.
-  // Steps pulled into another one get merged_[step] = that one.
-  void gather_operands() {
-    const uint32_t n = uint32_t(p().steps.size());
-    merged_.assign(n, kNone);
-    operands_.resize(n);
-    count_readers();
-    Writers writers(p().in_place);
-    for (uint32_t i = 0; i < n; i++) {
-      const Step& s = p().steps[i];
-      const Source message{s.peer, receives(s.op) ? ordinal_[i] : 0, s.lane, kNowhere};
-      if (s.op == Op::recv) {
-        operands_[i] = {message};
-      } else if (s.op == Op::recv_reduce) {
-        operands_[i] = operand(writers, s.src, i);
-        operands_[i].insert(s.flags & kSwapped ? operands_[i].begin() : operands_[i].end(), message);
-      } else if (s.op == Op::reduce) {
-        operands_[i] = operand(writers, s.src, i);
-        auto right = operand(writers, s.src2, i);
-        operands_[i].insert(operands_[i].end(), right.begin(), right.end());
-      } else if (s.flags & kEnter) {
-        operands_[i] = {Source{kLocal, 0, 0, s.src, true}};
-      } else if (s.op == Op::copy && is_entry(writers.of(s.src))) {
-        operands_[i] = operand(writers, s.src, i);
-      } else {
-        operands_[i] = {Source{kLocal, 0, 0, s.src}};
-      }
-      writers.write(s, i);
-    }
-  }
-
-  void count_readers() {
-    readers_.assign(p().steps.size(), 0);
-    Writers writers(p().in_place);
-    for (uint32_t i = 0; i < p().steps.size(); i++) {
-      const Step& s = p().steps[i];
-      for (Place q : {s.src, s.src2}) {
-        for (uint32_t k = 0; q.in() != Buffer::none && k < s.count; k++) {
-          const uint32_t w = writers.of(place(q.in(), q.slot + k));
-          if (w != kNone) readers_[w]++;
-        }
-      }
-      writers.write(s, i);
-    }
-  }
-
-  std::vector<Source> operand(const Writers& writers, Place place, uint32_t reader) {
-    const uint32_t w = writers.of(place);
-    if (w != kNone && !in_pieces_[w] && p().steps[w].dst == place &&
-        p().steps[w].count == p().steps[reader].count) {
-      const Step& s = p().steps[w];
-      const bool chained = (s.flags & kChain) != 0;
-      const bool moves = s.op == Op::recv || is_entry(w);
-      const bool used_once = moves && s.dst.in() == Buffer::scratch && readers_[w] == s.count;
-      if (chained || used_once) {
-        merged_[w] = reader;
-        return operands_[w];
-      }
-    }
-    return {Source{kLocal, 0, 0, place}};
-  }
-
-  bool is_entry(uint32_t step) const { return step != kNone && (p().steps[step].flags & kEnter) != 0; }
 
   static uint32_t entering(const std::vector<Source>& operands) {
     for (uint32_t k = 0; k < operands.size(); k++) {
@@ -198,12 +61,12 @@ class Lowering {
   }
 
   Status make_actions() {
-    action_of_.assign(p().steps.size(), kNone);
+    action_of_.resize(p().steps.size());
     for (uint32_t i = 0; i < p().steps.size();) {
       const uint32_t end = message_end(p(), i);
       if (end > i + 1) {
         PLAIT_TRY(make_joined(i, end));
-      } else if (merged_[i] == kNone) {
+      } else if (o_.merged[i] == kNoStep) {
         Action a;
         PLAIT_TRY(make_action(i, &a));
         action_of_[i] = uint32_t(s_.actions.size());
@@ -212,35 +75,35 @@ class Lowering {
       i = end;
     }
     for (uint32_t i = uint32_t(p().steps.size()); i-- > 0;) {
-      if (merged_[i] != kNone) action_of_[i] = action_of_[merged_[i]];
+      if (o_.merged[i] != kNoStep) action_of_[i] = action_of_[o_.merged[i]];
     }
     return {};
   }
 
   Status make_action(uint32_t i, Action* a) {
     const Step& s = p().steps[i];
-    if (operands_[i].size() > kMaxOperands) return refuse(i, "folds more operands than one pass takes");
-    if (two_from_one_peer(operands_[i])) return refuse(i, "folds two messages of one peer at once");
+    if (o_.of[i].size() > kMaxOperands) return refuse(i, "folds more operands than one pass takes");
+    if (two_from_one_peer(o_.of[i])) return refuse(i, "folds two messages of one peer at once");
     a->kind = s.op == Op::send   ? Kind::send
               : s.op == Op::recv ? Kind::recv
               : s.op == Op::copy ? Kind::copy
                                  : Kind::fold;
-    a->own = entering(operands_[i]);
+    a->own = entering(o_.of[i]);
     if (a->own != kNoOperand) a->kind = Kind::fold;
     a->last = (s.flags & kLast) != 0;
     a->lane = s.lane;
     if (sends(s.op)) {
       a->peer = s.peer;
-      a->ordinal = ordinal_[i];
+      a->ordinal = o_.ordinal[i];
     }
     a->dst = s.dst;
     a->chunk = s.chunk;
     a->count = s.count;
-    a->sized_by = sized_by_[i];
+    a->sized_by = o_.sized_by[i];
     a->step = i;
     a->first_source = uint32_t(s_.sources.size());
-    a->sources = uint32_t(operands_[i].size());
-    s_.sources.insert(s_.sources.end(), operands_[i].begin(), operands_[i].end());
+    a->sources = uint32_t(o_.of[i].size());
+    s_.sources.insert(s_.sources.end(), o_.of[i].begin(), o_.of[i].end());
     return {};
   }
 
@@ -251,19 +114,19 @@ class Lowering {
     message.kind = sends(s.op) ? Kind::send : Kind::recv;
     message.lane = s.lane;
     message.peer = sends(s.op) ? s.peer : kLocal;
-    message.ordinal = ordinal_[first];
+    message.ordinal = o_.ordinal[first];
     message.step = first;
     message.first_source = uint32_t(s_.sources.size());
     if (receives(s.op)) {
       message.sources = 1;
-      s_.sources.push_back({s.peer, ordinal_[first], s.lane, kNowhere});
+      s_.sources.push_back({s.peer, o_.ordinal[first], s.lane, kNowhere});
     }
     message.first_piece = uint32_t(s_.pieces.size());
     message.pieces = end - first;
     for (uint32_t i = first; i < end; i++) {
       Action piece;
       PLAIT_TRY(make_action(i, &piece));
-      for (const Source& source : operands_[i]) {
+      for (const Source& source : o_.of[i]) {
         if (source.peer != kLocal && source.peer != s.peer)
           return refuse(i, "is part of a message of several pieces and folds messages of others, too");
       }
@@ -396,10 +259,8 @@ class Lowering {
 
   Schedule s_;
   const ProgramOf& program_of_;
-  std::vector<bool> in_pieces_;  // of each step: is it one of several of its message?
-  std::vector<Place> sized_by_;
-  std::vector<uint32_t> ordinal_, merged_, action_of_, readers_;
-  std::vector<std::vector<Source>> operands_;
+  Operands o_;
+  std::vector<uint32_t> action_of_;  // of each step
 };
 
 }  // namespace
