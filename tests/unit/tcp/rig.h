@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -73,6 +74,7 @@ struct Pair {
       if (deadline.passed()) return false;
       a.poll();
       b.poll();
+      std::this_thread::yield();  // a proxy between them may need this core
     }
     return true;
   }
