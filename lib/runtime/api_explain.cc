@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "runtime/api.h"
-#include "runtime/config.h"
+#include "runtime/lists.h"
 
 using namespace plait;
 using namespace plait::runtime;
@@ -48,14 +50,10 @@ plait_status plait_candidates(plait_request* plan, plait_candidate* candidates, 
   if (status.ok() && (count == nullptr || (candidates == nullptr && capacity > 0)))
     status = {Code::invalid, "plait_candidates: count, or candidates with a capacity, is NULL"};
   if (!status.ok()) return refuse(plan, status);
-  const auto list = plan->comm->candidates(*plan);
-  for (size_t i = 0; i < std::min(capacity, list.size()); i++) {
-    plait_candidate one = to_c(list[i]);
-    one.struct_size = candidates[i].struct_size;
-    status = check_struct(&candidates[i], one.struct_size, sizeof one, "plait_candidate");
-    if (!status.ok()) return refuse(plan, status);
-    std::memcpy(&candidates[i], &one, std::min(one.struct_size, sizeof one));
-  }
+  std::vector<plait_candidate> list;
+  for (const collectives::Weighed& c : plan->comm->candidates(*plan)) list.push_back(to_c(c));
+  status = write_list(candidates, capacity, std::span<const plait_candidate>(list), "plait_candidate");
+  if (!status.ok()) return refuse(plan, status);
   *count = list.size();
   return PLAIT_OK;
 }

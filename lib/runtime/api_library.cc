@@ -1,11 +1,13 @@
 // plait.h: the library, communicators, memory.
 #include <cstring>
 #include <iterator>
+#include <span>
 
 #include "base/log.h"
 #include "runtime/dump.h"
 #include "runtime/group.h"
 #include "runtime/library.h"
+#include "runtime/lists.h"
 #include "runtime/registry.h"
 #include "transport/shm/arena.h"
 
@@ -247,13 +249,8 @@ plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size
       {0, "network", "tcp", comm->impl->size(), 1},
   };
   const size_t known = here.hosts > 1 ? 2 : 1;
-  for (size_t i = 0; i < std::min(capacity, known); i++) {
-    plait_level level = all[i];
-    Status status = check_struct(&levels[i], levels[i].struct_size, sizeof level, "plait_level");
-    if (!status.ok()) return report(status);
-    level.struct_size = levels[i].struct_size;
-    std::memcpy(&levels[i], &level, std::min(levels[i].struct_size, sizeof level));
-  }
+  const Status status = write_list(levels, capacity, std::span(all).first(known), "plait_level");
+  if (!status.ok()) return report(status);
   *count = known;
   return PLAIT_OK;
 }

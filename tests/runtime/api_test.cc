@@ -131,6 +131,29 @@ TEST_F(Api, PlansAreExplained) {
   EXPECT_EQ(plait_request_free(plan), PLAIT_OK);
 }
 
+// A caller that was built when the struct had fewer fields: its elements are as long as it says.
+TEST_F(Api, ListsHaveElementsOfTheCallersSize) {
+  struct Older {
+    size_t struct_size = sizeof(Older);
+    const char* algorithm = nullptr;
+  };
+  plait_request* plan = nullptr;
+  ASSERT_EQ(plait_plan_allreduce(c.comm, x, y, 8, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &plan), PLAIT_OK);
+  size_t count = 0;
+  Older few[3];
+  auto* list = reinterpret_cast<plait_candidate*>(few);
+  ASSERT_EQ(plait_candidates(plan, list, 2, &count), PLAIT_OK);
+  ASSERT_NE(few[0].algorithm, nullptr);
+  ASSERT_NE(few[1].algorithm, nullptr);
+  EXPECT_NE(std::string(few[0].algorithm), few[1].algorithm);
+  EXPECT_EQ(few[1].struct_size, sizeof(Older));
+  EXPECT_EQ(few[2].algorithm, nullptr);
+  few[1].struct_size = sizeof(size_t);
+  EXPECT_EQ(plait_candidates(plan, list, 2, &count), PLAIT_ERR_INVALID);
+  EXPECT_TRUE(contains(c.last(), "struct_size is not the same in all elements")) << c.last();
+  EXPECT_EQ(plait_request_free(plan), PLAIT_OK);
+}
+
 TEST_F(Api, WhatIsNoPlanIsNotExplained) {
   size_t count = 0;
   plait_request *plan = nullptr, *call = nullptr, *message = nullptr;
