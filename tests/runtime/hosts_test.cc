@@ -278,5 +278,34 @@ TEST(Many, RanksMeetAndSum) {
               double(to.tv_sec - from.tv_sec) + 1e-9 * double(to.tv_nsec - from.tv_nsec));
 }
 
+// A star's root has more to send the result to than one pass serves (real::kMostFused).
+TEST(Many, ResultsReachAllFromOneRoot) {
+  const std::string job = fresh_job();
+  run_ranks({35, 35}, [&](int rank, int n) -> std::string {
+    Handle h(config_of(rank, n, job.c_str(), ""));
+    if (h.comm == nullptr) return h.error;
+    plait_call_config star{};
+    star.struct_size = sizeof star;
+    star.algorithm = "star";
+    constexpr size_t kCount = 20'000;
+    void* mapped = nullptr;
+    if (plait_mem_alloc(kCount * sizeof(float), &mapped) != PLAIT_OK) return plait_last_error(nullptr);
+    std::vector<float> plain(kCount);
+    std::string wrong;
+    for (float* x : {static_cast<float*>(mapped), plain.data()}) {
+      for (size_t i = 0; i < kCount; i++) x[i] = float(rank + int(i % 7));
+      if (plait_allreduce(h.comm, x, x, kCount, PLAIT_FLOAT32, PLAIT_SUM, &star, nullptr) != PLAIT_OK)
+        return plait_last_error(h.comm);
+      for (size_t i = 0; i < kCount && wrong.empty(); i++) {
+        const auto sum = float(n * (n - 1) / 2 + n * int(i % 7));
+        if (x[i] != sum) wrong = "element " + std::to_string(i) + " is " + std::to_string(x[i]);
+      }
+    }
+    // Peers may read from it until all are done.
+    if (plait_barrier(h.comm, nullptr, nullptr) != PLAIT_OK) return plait_last_error(h.comm);
+    return plait_mem_free(mapped) == PLAIT_OK ? wrong : plait_last_error(nullptr);
+  });
+}
+
 }  // namespace
 }  // namespace plait::test

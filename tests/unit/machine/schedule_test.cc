@@ -45,6 +45,22 @@ TEST(Schedule, WhereASendWaitsThereIsMoreThanOneRound) {
   EXPECT_TRUE(lowered(Collective::barrier, "dissemination", 4, 1, false).round.empty());
 }
 
+// The root of a star serves as many in the pass that makes the result as the machine can remember; the others
+// are sent to from where it lies, which must then be kept.
+TEST(Schedule, NoMoreSendsAreFusedThanTheMachineRemembers) {
+  for (int ranks : {int(kMostFused) + 1, int(kMostFused) + 2, 200}) {
+    const Schedule s = lowered(Collective::allreduce, "star", ranks, 0, true);
+    uint32_t sends = 0, most = 0;
+    for (const Action& a : s.actions) {
+      sends += a.kind == Kind::send;
+      most = std::max(most, a.fused);
+      EXPECT_FALSE(a.dead && a.fused < uint32_t(ranks - 1)) << ranks;
+    }
+    EXPECT_EQ(sends, uint32_t(ranks - 1));
+    EXPECT_EQ(most, std::min(kMostFused, uint32_t(ranks - 1)));
+  }
+}
+
 Schedule lowered_entering(const char* name, int ranks, int rank, bool in_place) {
   auto program = entered(find_algorithm(Collective::allreduce, name)->build(ranks, rank, 0, in_place));
   EXPECT_TRUE(program.ok()) << program.status().text();

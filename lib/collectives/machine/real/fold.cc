@@ -129,7 +129,7 @@ bool Machine::may_place(uint32_t w, const Action& send, const Link& link, size_t
 void Machine::choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept {
   if (bytes <= kInlineMappedBytes) return;
   const uint32_t parts = uint32_t((bytes + kPartBytes - 1) / kPartBytes);
-  for (uint32_t k = 0; k < a.fused && k < 64; k++) {
+  for (uint32_t k = 0; k < a.fused; k++) {
     const uint32_t send = call_.schedule->fused[a.first_fused + k];
     const Action& b = call_.schedule->actions[send];
     const uint32_t stream = stream_of(b.lane, w);
@@ -173,7 +173,7 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
   const Schedule& s = *call_.schedule;
   const Arrival* arrivals = arrivals_of(w, a);
   const std::byte* inputs[kMaxOperands];
-  std::byte* outputs[kMaxOperands + 1];
+  std::byte* outputs[kMostFused + 1];
   uint32_t count = 0;
   if (a.pieces > 0) [[unlikely]] {
     const Source& source = s.sources[a.first_source];
@@ -189,9 +189,9 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
                     : arrivals[k].data + from;
   }
   const uint64_t written = r.fused & ~r.sourced;
-  const bool all_fused = a.dead && a.fused < 64 && written + 1 == uint64_t(1) << a.fused;
+  const bool all_fused = a.dead && a.fused < kMostFused && written + 1 == uint64_t(1) << a.fused;
   if (!all_fused) outputs[count++] = bound(a.dst.in()).data + offset_of(a.dst, w) + from;
-  for (uint32_t k = 0; k < a.fused && count <= kMaxOperands; k++) {
+  for (uint32_t k = 0; k < a.fused; k++) {
     if ((written >> k & 1) == 0) continue;
     const Action& b = s.actions[s.fused[a.first_fused + k]];
     Link& link = links_[size_t(b.peer)];

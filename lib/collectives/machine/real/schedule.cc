@@ -171,6 +171,7 @@ class Lowering {
   }
 
   // Peephole (a): sends of exactly what an action just made, and (c): its own copy when nobody else reads it.
+  // Sends beyond kMostFused read that copy, like others.
   void fuse_sends() {
     for (Action& a : s_.actions) {
       a.first_fused = uint32_t(s_.fused.size());
@@ -182,8 +183,9 @@ class Lowering {
         const bool same = b.kind == Kind::send && b.pieces == 0 &&
                           s_.sources[b.first_source].place == a.dst && b.chunk == a.chunk &&
                           b.count == a.count;
-        if (same) s_.fused.push_back(to);
-        only_sends = only_sends && same;
+        const bool fuses = same && s_.fused.size() - a.first_fused < kMostFused;
+        if (fuses) s_.fused.push_back(to);
+        only_sends = only_sends && fuses;
       }
       a.fused = uint32_t(s_.fused.size()) - a.first_fused;
       a.dead = only_sends && a.fused > 0 && overwritten_later(a);

@@ -31,6 +31,9 @@ enum class Kind : uint8_t {
   copy,  // one place to another
 };
 
+// Sends that one action may serve: the machine remembers them as bits of a word.
+constexpr uint32_t kMostFused = 64;
+
 // One elementwise event: reads sources, writes dst, and may serve `fused` sends of the same value in the same
 // pass.
 struct Action {
@@ -51,7 +54,7 @@ struct Action {
   uint32_t own = kNoOperand;             // the source that enters
   uint32_t first_piece = 0, pieces = 0;  // in Schedule::pieces: of a message of several, which is then no
                                          // more than its peer, lane and ordinal
-  uint32_t first_fused = 0, fused = 0;   // in Schedule::fused: send actions
+  uint32_t first_fused = 0, fused = 0;   // in Schedule::fused: send actions, kMostFused at most
   uint32_t first_next = 0, nexts = 0;    // in Schedule::next: actions that wait for this one
   uint32_t waits = 0;                    // how many actions this one waits for
   uint32_t step = 0;                     // of the program, for messages to people
