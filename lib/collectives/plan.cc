@@ -122,12 +122,12 @@ std::string Planner::explain(const Shape& shape) {
   return text;
 }
 
-// The absurd is refused when it is to run, not when it is built (rule 13). Messages of rank 0 stand for those
-// of all.
+// The absurd is refused when it is to run, not when it is built (rule 13). Messages of a rank in the middle
+// stand for those of all: rank 0 is the root, which may send more than all others.
 Status Planner::bounded(const Method& method) const {
   constexpr double kFew = 2048;  // ranks, of which no program has so many steps
   if (size_ <= kFew) return {};
-  const Program program = method.build(0, std::max(method.root, 0), method.has[1]);
+  const Program program = method.build(size_ / 2, std::max(method.root, 0), method.has[1]);
   const auto sent = std::ranges::count_if(program.steps, [](const Step& s) { return sends(s.op); });
   const double messages = double(sent) * size_;
   if (messages <= double(kMostMessages)) return {};

@@ -60,6 +60,9 @@ TEST(Plan, TheAbsurdIsRefused) {
       "take one of fewer rounds, or level by level");
   named.algorithm = "rabenseifner";
   EXPECT_TRUE(planner.choose(named).ok());
+  // Its root alone sends much.
+  named.algorithm = "star";
+  EXPECT_TRUE(planner.choose(named).ok());
 }
 
 TEST(Plan, ByName) {
