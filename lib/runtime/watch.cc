@@ -209,7 +209,14 @@ void Communicator::check_board(int32_t r) noexcept {
       return fail({Code::peer, (known ? name_of(culprit) : "a rank") + " died or left" + heard}, culprit);
     }
     if (code == Code::aborted) return fail({Code::aborted, who + " aborted the communicator " + phase()}, r);
-    return fail({code, who + " gave up (" + std::string(code_name(code)) + ") " + phase()}, r);
+    // What comes from it may come from a third: the rank that all of them wait for in the end is named by
+    // all.
+    const bool other = culprit >= 0 && culprit < config_.size && culprit != r;
+    const std::string whose = !other                    ? std::string()
+                              : culprit == config_.rank ? ", for it waited for this rank"
+                                                        : ", for it waited for " + name_of(culprit);
+    return fail({code, who + " gave up (" + std::string(code_name(code)) + whose + ") " + phase()},
+                other ? culprit : r);
   }
   if (head_ != nullptr && board.leaving.load(std::memory_order_acquire) != 0 &&
       board.latest() < head_->number) {

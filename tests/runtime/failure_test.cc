@@ -246,6 +246,28 @@ TEST(Timeout, NamesTheRankThatDidNotCall) {
   });
 }
 
+// Rank 1 waits for rank 0, which waits for rank 2. Rank 0 gives up first, and rank 1 tells whose fault it is.
+TEST(Timeout, IsPassedOnWithTheNameOfTheRankToBlame) {
+  const std::string job = fresh_job();
+  Counter told;
+  run_ranks(processes(3), [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size, rank == 0 ? 1'000 : 60'000);
+    if (c.status != PLAIT_OK) return told.add(), c.error;
+    if (rank == 2) {
+      told.await(2);
+      return {};
+    }
+    plait_call_config by{};
+    by.struct_size = sizeof by;
+    by.algorithm = "pipeline";
+    std::vector<float> x(5000);
+    const plait_status status =
+        plait_broadcast(c.comm, x.data(), x.data(), x.size(), PLAIT_FLOAT32, 2, &by, nullptr);
+    told.add();
+    return expect(status, PLAIT_ERR_TIMEOUT, c.last(), {"rank 2"});
+  });
+}
+
 TEST(Abort, FromAnotherThreadEndsTheOperationEverywhere) {
   const std::string job = fresh_job();
   run_ranks(processes(3), [&](int rank, int size) -> std::string {
