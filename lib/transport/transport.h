@@ -134,7 +134,7 @@ class Endpoint {
 
   // Open both sides, swap tickets out of band (authenticated), connect both, in any order, to oneself too; poll until
   // ready = "I can receive". Post once the peer said ready out of band. transport/wireup.h does all this.
-  virtual ByteView ticket() const noexcept = 0;  // one use
+  virtual ByteView ticket() const noexcept = 0;  // one use; may be empty once ready
   virtual Status connect(ByteView peer_ticket) noexcept = 0;  // never blocks
   virtual State state() const noexcept = 0;
   // A sentence about why it failed: what, to which peer, in which phase. Empty while it did not.

@@ -106,6 +106,7 @@ Side Conformance::open(int rank, uint16_t counters) {
     std::abort();
   }
   side.end = std::move(end).value();
+  side.ticket.assign(side.end->ticket().begin(), side.end->ticket().end());
   return side;
 }
 

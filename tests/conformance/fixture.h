@@ -44,6 +44,7 @@ struct Side {
   int rank = 0;
   uint64_t cookie = 0;
   std::unique_ptr<Endpoint> end;
+  Bytes ticket;  // of `end`, which may have none any more once it is ready
   std::vector<std::unique_ptr<RemoteRegion>> remotes;
 
   // Gives null, and fails the test, when `buffer` cannot be imported.

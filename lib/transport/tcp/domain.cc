@@ -140,14 +140,14 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
   connecting_.reserve(count);
   busy_.reserve(count);
   sending_.reserve(2 * count);
-  orphans_.reserve(orphans_.size() + count * (kDepth + 1));
   door_.set_room(kGuests + kLanes * count);
   return std::unique_ptr<Endpoint>(std::move(endpoint));
 }
 
 void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
   endpoint.leave_dones(orphans_);
-  pools_.unreserve();
+  gone_++;
+  free_places();
   endpoints_.erase(endpoint.id());
   by_nonce_.erase(endpoint.nonce());
   std::erase(connecting_, &endpoint);
@@ -157,6 +157,11 @@ void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
   std::ranges::replace_if(hot_, its, nullptr);
   const auto told_end = told_.begin() + ptrdiff_t(told_count_);
   told_count_ = size_t(std::remove_if(told_.begin(), told_end, its) - told_.begin());
+}
+
+void TcpDomain::free_places() noexcept {
+  if (!orphans_.empty()) return;
+  for (; gone_ != 0; gone_--) pools_.unreserve();
 }
 
 void TcpDomain::changed(TcpEndpoint& endpoint, State from, State to) noexcept {

@@ -61,6 +61,7 @@ class TcpDomain final : public Domain {
   void send(size_t& budget) noexcept;
   size_t hot_count() const noexcept;
   size_t work(std::span<Done> done, size_t& budget) noexcept;
+  void free_places() noexcept;  // of endpoints that are gone, once nothing is left of them
   void await_room(Connection& connection, bool on) noexcept;
   void set_timer(int64_t at_ns) noexcept;
 
@@ -88,8 +89,9 @@ class TcpDomain final : public Domain {
   std::array<Connection*, kHot> hot_{};    // received from without asking epoll
   std::array<Connection*, kTold> told_{};  // by epoll, to have something
   size_t told_count_ = 0;
-  std::vector<Done> orphans_;  // of endpoints that are gone
-  size_t first_ = 0;           // of the sending, whose turn it is
+  SlabQueue<DoneItem> orphans_{pools_.dones};  // of endpoints that are gone ...
+  uint32_t gone_ = 0;                          // ... so many, whose places they still hold
+  size_t first_ = 0;                           // of the sending, whose turn it is
   uint32_t polls_ = 0, looked_ = 0;
   bool armed_ = false, timed_ = false;
 };

@@ -14,16 +14,20 @@ namespace plait::transport::tcp {
 TcpEndpoint::TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, uint64_t cookie)
     : domain_(&domain),
       id_(id),
+      nonce_(ticket.endpoint),
       cookie_(cookie),
+      counter_count_(ticket.counters),
+      greeting_(std::make_unique<Greeting>()),
       lanes_{Connection(*this, Lane::mailbox, domain.pools()), Connection(*this, Lane::bulk, domain.pools())},
-      counter_words_(std::make_unique<std::atomic<uint64_t>[]>(kCounters)),
+      counter_words_(std::make_unique<std::atomic<uint64_t>[]>(ticket.counters)),
       ops_(domain.pools().ops),
       dones_(domain.pools().dones) {
   counters_ = counter_words_.get();
-  parties_.mine = ticket;
-  parties_.host = domain.host();
-  parties_.poller = &domain.poller();
-  parties_.watch_id = id * kLanes;
+  Parties& parties = greeting_->parties;
+  parties.mine = ticket;
+  parties.host = domain.host();
+  parties.poller = &domain.poller();
+  parties.watch_id = watch_id(Lane{});
 }
 
 TcpEndpoint::~TcpEndpoint() {
@@ -39,12 +43,13 @@ void TcpEndpoint::stirred(Connection& connection) noexcept { domain_->stirred(co
 Result<std::unique_ptr<RemoteRegion>> TcpEndpoint::import(ByteView key) {
   if (state_ == State::opened || state_ == State::closed)
     return Status(Code::state, "tcp: a key can be imported after connect(), and not after close()");
-  return PeerRegion::make(this, parties_.theirs.domain, key);
+  return PeerRegion::make(this, their_domain_, key);
 }
 
 std::string TcpEndpoint::peer_name() const {
-  std::string name = "peer " + to_string(parties_.theirs.addresses[0]);
-  for (const Link& link : links_) {
+  if (!greeting_) return peer_name_;
+  std::string name = "peer " + to_string(greeting_->parties.theirs.addresses[0]);
+  for (const Link& link : greeting_->links) {
     if (link.hello().pid != 0) return name + " (" + sender_of(link.hello()) + ")";
   }
   return name;
@@ -112,11 +117,16 @@ void TcpEndpoint::fail(Code code, std::string text) noexcept {
     domain_->poller().remove(socket.get());  // a dead peer's would keep wait_fd() readable
     shutdown(socket.get(), SHUT_WR);
   }
-  for (Link& link : links_) link.drop(parties_);
+  drop_links();
   drop_ops(code);
   if (!own_done_) dones_.push().done = Done{cookie_, code};
   own_done_ = true;
   domain_->has_work(*this);
+}
+
+void TcpEndpoint::drop_links() noexcept {
+  if (!greeting_) return;
+  for (Link& link : greeting_->links) link.drop(greeting_->parties);
 }
 
 void TcpEndpoint::drop_ops(Code code) noexcept {
@@ -143,7 +153,7 @@ void TcpEndpoint::hang_up() noexcept {
   }
   if (pulse_) domain_->poller().remove(pulse_.get());
   pulse_.reset();
-  for (Link& link : links_) link.drop(parties_);
+  drop_links();
   for (Fd& socket : leaving_) socket.reset();
 }
 
@@ -154,8 +164,12 @@ size_t TcpEndpoint::harvest(std::span<Done> done) noexcept {
 }
 
 // The own one is the last.
-void TcpEndpoint::leave_dones(std::vector<Done>& to) noexcept {
-  for (; dones_.size() > (own_done_ ? 1U : 0U); dones_.pop()) to.push_back(dones_.front().done);
+void TcpEndpoint::leave_dones(SlabQueue<DoneItem>& to) noexcept {
+  while (dones_.size() > (own_done_ ? 1U : 0U)) {
+    const Done done = dones_.front().done;
+    dones_.pop();
+    to.push().done = done;
+  }
   dones_.clear();
 }
 

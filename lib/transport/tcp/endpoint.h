@@ -19,7 +19,9 @@ class TcpEndpoint final : public Endpoint {
   TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, uint64_t cookie);
   ~TcpEndpoint() override;
 
-  ByteView ticket() const noexcept override { return bytes_of(parties_.mine); }
+  ByteView ticket() const noexcept override {
+    return greeting_ ? bytes_of(greeting_->parties.mine) : ByteView();
+  }
   Status connect(ByteView peer_ticket) noexcept override;
   State state() const noexcept override { return state_; }
   std::string_view error() const noexcept override { return error_; }
@@ -29,7 +31,7 @@ class TcpEndpoint final : public Endpoint {
 
   // What the domain calls.
   uint64_t id() const noexcept { return id_; }
-  uint64_t nonce() const noexcept { return parties_.mine.endpoint; }
+  uint64_t nonce() const noexcept { return nonce_; }
   bool over() const noexcept { return state_ == State::closed || state_ == State::failed; }
   // A connection that the peer dialed, maybe before connect(). False: it is none of ours.
   bool greeted(Fd& socket, const Hello& hello) noexcept;
@@ -42,14 +44,14 @@ class TcpEndpoint final : public Endpoint {
   // The domain goes: no call of it may follow.
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
-  void leave_dones(std::vector<Done>& to) noexcept;
+  void leave_dones(SlabQueue<DoneItem>& to) noexcept;
   Connection& lane(size_t i) noexcept { return lanes_[i]; }
   bool listed = false;  // among the domain's busy ones
 
   // What its connections call.
   RegionTable& regions() noexcept;
   std::span<std::byte> scratch() noexcept;
-  uint32_t counter_count() const noexcept { return parties_.mine.counters; }
+  uint32_t counter_count() const noexcept { return counter_count_; }
   void signal(uint16_t counter, uint16_t add) noexcept {
     counters_[counter].fetch_add(add, std::memory_order_release);
   }
@@ -68,6 +70,8 @@ class TcpEndpoint final : public Endpoint {
  private:
   // handshake.cc
   Status begin(const Ticket& peer_ticket);
+  void drop_links() noexcept;
+  uint64_t watch_id(Lane lane) const noexcept { return id_ * kLanes + size_t(lane); }
   bool dials(size_t lane) const noexcept { return dials_ == (Lane(lane) != Lane::pulse); }
   void move_on(const Status& status) noexcept;
   Status become_ready();
@@ -86,15 +90,23 @@ class TcpEndpoint final : public Endpoint {
   void hang_up() noexcept;
 
   TcpDomain* domain_;
-  const uint64_t id_, cookie_;
+  const uint64_t id_, nonce_, cookie_;
+  const uint32_t counter_count_;
   State state_ = State::opened;
   bool dials_ = false, own_done_ = false;
   bool ending_ = false;  // the peer has gone; what it sent before is still taken
   Code end_code_ = Code::ok;
   std::string error_, end_text_;
 
-  Parties parties_;
-  std::array<Link, kLanes> links_{Link(Lane::mailbox), Link(Lane::bulk), Link(Lane::pulse)};
+  // How its connections come to be; gone when they are there.
+  struct Greeting {
+    Parties parties;
+    std::array<Link, kLanes> links{Link(Lane::mailbox), Link(Lane::bulk), Link(Lane::pulse)};
+  };
+  std::unique_ptr<Greeting> greeting_;
+  std::string peer_name_;      // once greeting_ is gone
+  uint64_t their_domain_ = 0;  // a nonce
+  uint32_t their_counters_ = 0;
   std::array<Connection, 2> lanes_;
   Fd pulse_;
   std::array<Fd, kLanes> leaving_;  // of a failed endpoint, so that its last words reach the peer

@@ -29,20 +29,23 @@ Status TcpEndpoint::connect(ByteView view) noexcept {
 Status TcpEndpoint::begin(const Ticket& peer_ticket) {
   domain_->changed(*this, state_, State::connecting);
   state_ = State::connecting;
-  parties_.theirs = peer_ticket;
-  parties_.routes = domain_->routes_to(peer_ticket);
-  if (parties_.routes.empty())
+  Parties& parties = greeting_->parties;
+  parties.theirs = peer_ticket;
+  parties.routes = domain_->routes_to(peer_ticket);
+  their_domain_ = peer_ticket.domain;
+  their_counters_ = peer_ticket.counters;
+  if (parties.routes.empty())
     return Status(Code::unsupported, peer_name() + " has no address of a family that " +
                                          std::string(domain_->name()) + " has too");
-  dials_ = std::memcmp(&parties_.mine, &parties_.theirs, sizeof(Ticket)) < 0;
+  dials_ = std::memcmp(&parties.mine, &parties.theirs, sizeof(Ticket)) < 0;
   for (size_t i = 0; i < kLanes; ++i) {
-    Link& link = links_[i];
+    Link& link = greeting_->links[i];
     if (link.phase() == Link::Phase::held && (dials(i) || link.hello().from != peer_ticket.endpoint))
-      link.drop(parties_);
+      link.drop(parties);
     if (dials(i)) {
-      PLAIT_TRY(link.dial(parties_));
+      PLAIT_TRY(link.dial(parties));
     } else if (link.phase() == Link::Phase::held) {
-      link.answer(parties_);
+      link.answer(parties);
     }
   }
   move_on({});
@@ -51,21 +54,22 @@ Status TcpEndpoint::begin(const Ticket& peer_ticket) {
 
 bool TcpEndpoint::greeted(Fd& socket, const Hello& hello) noexcept {
   const size_t lane = hello.lane;
-  if (hello.kind != uint8_t(HelloKind::hello) || !same_token(hello.token, parties_.mine.tokens[lane]))
-    return false;
   if (state_ != State::opened && state_ != State::connecting) return false;
+  auto& [parties, links] = *greeting_;
+  if (hello.kind != uint8_t(HelloKind::hello) || !same_token(hello.token, parties.mine.tokens[lane]))
+    return false;
   const bool known = state_ == State::connecting;
-  if (known && (dials(lane) || hello.from != parties_.theirs.endpoint)) return false;
-  if (!links_[lane].hold(socket, hello, parties_)) return false;
+  if (known && (dials(lane) || hello.from != parties.theirs.endpoint)) return false;
+  if (!links[lane].hold(socket, hello, parties)) return false;
   if (!known) return true;
-  links_[lane].answer(parties_);
+  links[lane].answer(parties);
   move_on({});
   return true;
 }
 
 void TcpEndpoint::ready(Lane lane, uint32_t events) noexcept {
   if (state_ == State::opened || state_ == State::connecting) {
-    move_on(links_[size_t(lane)].ready(parties_, events));
+    move_on(greeting_->links[size_t(lane)].ready(greeting_->parties, events));
   } else if (state_ == State::ready && lane == Lane::pulse) {
     pulse_ready();
   } else if (state_ == State::ready) {
@@ -74,39 +78,40 @@ void TcpEndpoint::ready(Lane lane, uint32_t events) noexcept {
 }
 
 void TcpEndpoint::tick(int64_t now) noexcept {
-  for (Link& link : links_) {
-    if (state_ == State::connecting) move_on(link.tick(parties_, now));
-  }
+  for (size_t i = 0; i < kLanes && state_ == State::connecting; ++i)
+    move_on(greeting_->links[i].tick(greeting_->parties, now));
 }
 
 int64_t TcpEndpoint::due_ns() const noexcept {
   int64_t due = INT64_MAX;
-  for (const Link& link : links_) due = std::min(due, link.due_ns());
-  return state_ == State::connecting ? due : INT64_MAX;
+  if (state_ != State::connecting) return due;
+  for (const Link& link : greeting_->links) due = std::min(due, link.due_ns());
+  return due;
 }
 
 void TcpEndpoint::move_on(const Status& status) noexcept {
   Status so_far = status;
   if (so_far.ok() && state_ == State::connecting &&
-      std::ranges::all_of(links_, [](auto& link) { return link.up(); }))
+      std::ranges::all_of(greeting_->links, [](auto& link) { return link.up(); }))
     so_far = become_ready();
   if (!so_far.ok()) fail(so_far.code(), std::string(so_far.text()));
 }
 
 Status TcpEndpoint::become_ready() {
   for (Connection& lane : lanes_) {
-    lane.start(links_[size_t(lane.lane())].take());
-    if (!domain_->poller().change(lane.fd(), Watch::lane, parties_.watch_id + size_t(lane.lane()), kReadable))
+    lane.start(greeting_->links[size_t(lane.lane())].take());
+    if (!domain_->poller().change(lane.fd(), Watch::lane, watch_id(lane.lane()), kReadable))
       return Status::system(errno, "tcp: watching a connection");
   }
-  pulse_ = links_[size_t(Lane::pulse)].take();
+  pulse_ = greeting_->links[size_t(Lane::pulse)].take();
   set_pulse(pulse_.get(), domain_->user_timeout_ms());
-  if (!domain_->poller().change(pulse_.get(), Watch::lane, parties_.watch_id + size_t(Lane::pulse),
-                                kReadable))
+  if (!domain_->poller().change(pulse_.get(), Watch::lane, watch_id(Lane::pulse), kReadable))
     return Status::system(errno, "tcp: watching a connection");
   domain_->changed(*this, state_, State::ready);
   state_ = State::ready;
-  log::info("{}: connected to {}", domain_->name(), peer_name());
+  peer_name_ = peer_name();
+  greeting_.reset();
+  log::info("{}: connected to {}", domain_->name(), peer_name_);
   return {};
 }
 

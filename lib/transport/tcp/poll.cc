@@ -85,9 +85,9 @@ void TcpDomain::send(size_t& budget) noexcept {
 }
 
 size_t TcpDomain::work(std::span<Done> done, size_t& budget) noexcept {
-  size_t count = std::min(done.size(), orphans_.size());
-  std::copy_n(orphans_.begin(), count, done.begin());
-  orphans_.erase(orphans_.begin(), orphans_.begin() + ptrdiff_t(count));
+  size_t count = 0;
+  for (; count < done.size() && !orphans_.empty(); orphans_.pop()) done[count++] = orphans_.front().done;
+  if (gone_ != 0) free_places();
   for (size_t i = 0; i < busy_.size(); ++i) {
     busy_[i]->progress(budget);
     count += busy_[i]->harvest(done.subspan(count));

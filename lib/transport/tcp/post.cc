@@ -57,7 +57,7 @@ const char* TcpEndpoint::refusal(const Transfer& transfer) const noexcept {
   if (transfer.verb == Verb::flush) return nullptr;
   if (transfer.verb != Verb::put && transfer.verb != Verb::get) return "no such verb";
   if (transfer.verb == Verb::get && transfer.signal.add != 0) return "a get carries no signal";
-  if (transfer.signal.add != 0 && transfer.signal.counter >= parties_.theirs.counters)
+  if (transfer.signal.add != 0 && transfer.signal.counter >= their_counters_)
     return "the peer has no such counter";
   if (transfer.remote.bytes == 0) return transfer.local.bytes == 0 ? nullptr : "the slices differ in length";
   return remote_refusal(transfer);

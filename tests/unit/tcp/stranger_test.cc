@@ -71,9 +71,9 @@ TEST(TcpStranger, AHelloMustKnowTheToken) {
 
 TEST(TcpStranger, AHelloServesOnce) {
   Side side(1);
+  const Ticket ticket = ticket_of(*side.end);
   RawPeer peer(side);
   ASSERT_TRUE(peer.connect());
-  const Ticket ticket = ticket_of(*side.end);
   for (Lane lane : {Lane::mailbox, Lane::bulk, Lane::pulse}) {
     Fd again = call(ticket.addresses[0]);
     while (!say_hello(again.get(), HelloKind::hello, lane, peer.ticket.endpoint, ticket.endpoint,
