@@ -96,13 +96,14 @@ Status Peer::make_room() {
   transport::Domain& domain = *local_.fabric->domain(way_);
   auto own = pages(sizeof(RemoteBlock));
   if (!own.ok()) return own.status();
-  auto shadow = pages(sizeof(NetworkLinkMemory));
+  auto shadow = pages(sizeof(transport::Shadow));
   if (!shadow.ok()) return shadow.status();
   own_ = std::move(own).value();
   shadow_ = std::move(shadow).value();
   auto region = domain.expose({.base = own_.data(), .bytes = own_.size()}, transport::Access::write);
   if (!region.ok()) return region.status();
   own_region_ = std::move(region).value();
+  if (!domain.capabilities().local_needs_region) return {};
   auto source = domain.expose({.base = shadow_.data(), .bytes = shadow_.size()}, transport::Access::none);
   if (!source.ok()) return source.status();
   shadow_region_ = std::move(source).value();
@@ -167,7 +168,7 @@ Status Peer::link_up() {
     board_ = &block->board;
     board_->culprit.store(-1, std::memory_order_relaxed);
     board_->blamed.store(-1, std::memory_order_relaxed);
-    wire.shadow = reinterpret_cast<NetworkLinkMemory*>(shadow_.data());
+    wire.shadow = reinterpret_cast<transport::Shadow*>(shadow_.data());
     wire.shadow_region = shadow_region_.get();
     wire.cookie = uint64_t(rank_) * transport::kMailboxCookies;
     wire.any_source = !local_.fabric->domain(way_)->capabilities().local_needs_region;

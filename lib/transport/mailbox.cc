@@ -53,8 +53,8 @@ bool signal_up_to(const Wire& wire, uint16_t counter, uint32_t& from, uint32_t t
 
 }  // namespace
 
-void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) {
-  wire_ = wire;
+void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
+  wire_ = &wire;
   stream_ = stream;
   LinkHead* target = wire.mapped != nullptr ? wire.mapped : wire.shadow;
   ring_ = target->lines[stream];
@@ -62,24 +62,24 @@ void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) {
   slots_ = parts_of(target, stream, ring_parts_);
   usable_parts_ = wire.mapped == nullptr && wire.any_source ? 0 : ring_parts_;
   credit_ = &own->credit[stream].consumed;
-  if (wire.mapped == nullptr) unposted_ = std::make_unique<Unposted>();
+  if (wire.mapped == nullptr) part_out_ = wire.shadow->parts_out[stream];
 }
 
 void Outbox::refresh() noexcept {
-  if (wire_.mapped != nullptr) {
+  if (mapped()) {
     const uint64_t consumed = credit_->load(std::memory_order_acquire);
     acknowledged(uint32_t(consumed), uint32_t(consumed >> 32));
   } else {
-    acknowledged(uint32_t(wire_.endpoint->counter(lines_counter(stream_)).load(std::memory_order_acquire)),
-                 uint32_t(wire_.endpoint->counter(parts_counter(stream_)).load(std::memory_order_acquire)));
+    acknowledged(uint32_t(wire_->endpoint->counter(lines_counter(stream_)).load(std::memory_order_acquire)),
+                 uint32_t(wire_->endpoint->counter(parts_counter(stream_)).load(std::memory_order_acquire)));
   }
 }
 
 void Outbox::publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept {
-  if (wire_.mapped == nullptr) {
-    unposted_->part[parts_ % kNetworkParts] = {from, bytes, 0};
+  if (!mapped()) {
+    part_out_[parts_ % kNetworkParts] = {from, bytes, 0};
     busy_sources_ += from != nullptr;
-    unposted_->is_part[tail_ % kLines] = 1;
+    announcing_ |= bit_of(tail_);
   }
   parts_++;
   publish(tag);
@@ -94,17 +94,15 @@ struct Outbox::Batch {
 };
 
 uint64_t Outbox::cookie(uint32_t slot) const noexcept {
-  return kMailboxCookie + wire_.cookie + stream_ * (kNetworkParts + 1) + slot;
+  return kMailboxCookie + wire_->cookie + stream_ * (kNetworkParts + 1) + slot;
 }
 
 // How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
 uint32_t Outbox::parts_together(uint32_t at, uint32_t part) const noexcept {
   uint32_t n = 1;
-  for (; n < kTogether && at + n != tail_ && unposted_->is_part[(at + n) % kLines] != 0 &&
-         (part + n) % kNetworkParts != 0;
-       n++) {
-    const Part &before = unposted_->part[(part + n - 1) % kNetworkParts],
-               &next = unposted_->part[(part + n) % kNetworkParts];
+  for (; n < kTogether && at + n != tail_ && announces(at + n) && (part + n) % kNetworkParts != 0; n++) {
+    const PartOut &before = part_out_[(part + n - 1) % kNetworkParts],
+                  &next = part_out_[(part + n) % kNetworkParts];
     const bool side_by_side =
         before.from == nullptr ? next.from == nullptr : next.from == before.from + before.bytes;
     if (before.bytes != kPartBytes || !side_by_side) break;
@@ -118,14 +116,14 @@ void Outbox::collect(Batch& batch) const noexcept {
   uint32_t part = posted_parts_, announced = 0;  // parts in the batch whose lines are still to come
   for (uint32_t at = posted_; at != tail_ && batch.size < Batch::kMost;) {
     Transfer& t = batch.transfers[batch.size];
-    if (announced == 0 && unposted_->is_part[at % kLines] != 0) {
+    if (announced == 0 && announces(at)) {
       const uint32_t n = parts_together(at, part), p = part % kNetworkParts;
       const std::byte* home = slots_ + size_t(p) * kPartBytes;
       size_t bytes = 0;
-      for (uint32_t i = 0; i < n; i++) bytes += unposted_->part[p + i].bytes;
-      t = put(wire_, home, unposted_->part[p].from != nullptr ? unposted_->part[p].from : home, bytes,
+      for (uint32_t i = 0; i < n; i++) bytes += part_out_[p + i].bytes;
+      t = put(*wire_, home, part_out_[p].from != nullptr ? part_out_[p].from : home, bytes,
               {landed_counter(stream_), 0});
-      if (unposted_->part[p].from != nullptr) {
+      if (part_out_[p].from != nullptr) {
         t.when = When::reusable;
         t.cookie = cookie(p);
       }
@@ -137,11 +135,11 @@ void Outbox::collect(Batch& batch) const noexcept {
     uint32_t n = 0;
     const uint32_t most = announced != 0 ? announced : kLines;
     while (n < most && at + n != tail_ && (n == 0 || (at + n) % kLines != 0) &&
-           (announced != 0 || unposted_->is_part[(at + n) % kLines] == 0)) {
+           (announced != 0 || !announces(at + n))) {
       n++;
     }
     const auto* line = reinterpret_cast<const std::byte*>(&ring_[at % kLines]);
-    t = put(wire_, line, line, size_t(n) * kLineBytes, {landed_counter(stream_), uint16_t(n)});
+    t = put(*wire_, line, line, size_t(n) * kLineBytes, {landed_counter(stream_), uint16_t(n)});
     batch.lines[batch.size++] = n;
     at += n;
     announced -= std::min(announced, n);
@@ -150,9 +148,9 @@ void Outbox::collect(Batch& batch) const noexcept {
 
 void Outbox::advance(const Batch& batch, size_t taken) noexcept {
   for (size_t i = 0; i < taken; i++) {
-    if (batch.parts[i] != 0 && unposted_->part[posted_parts_ % kNetworkParts].from != nullptr)
-      unposted_->part[posted_parts_ % kNetworkParts].together = batch.parts[i];
-    for (uint32_t k = 0; k < batch.parts[i]; k++) unposted_->is_part[(posted_ + k) % kLines] = 0;
+    if (batch.parts[i] != 0 && part_out_[posted_parts_ % kNetworkParts].from != nullptr)
+      part_out_[posted_parts_ % kNetworkParts].together = batch.parts[i];
+    for (uint32_t k = 0; k < batch.parts[i]; k++) announcing_ &= ~bit_of(posted_ + k);
     posted_parts_ += batch.parts[i];
     posted_ += batch.lines[i];
   }
@@ -167,7 +165,7 @@ bool Outbox::flush() noexcept {
       last.when = When::reusable;
       last.cookie = cookie(kNetworkParts);
     }
-    const size_t taken = wire_.endpoint->post({batch.transfers, batch.size});
+    const size_t taken = wire_->endpoint->post({batch.transfers, batch.size});
     advance(batch, taken);
     leaving_ += taken == batch.size && last.cookie == cookie(kNetworkParts);
     if (taken != batch.size) return false;
@@ -180,15 +178,15 @@ void Outbox::left(uint32_t slot) noexcept {
     leaving_--;
     return;
   }
-  busy_sources_ -= unposted_->part[slot].together;
-  unposted_->part[slot].together = 0;
+  busy_sources_ -= part_out_[slot].together;
+  part_out_[slot].together = 0;
 }
 
 bool Outbox::rest_parts() noexcept {
   if (parts_ == rested_parts_) return true;
   refresh();
   if (credit_parts_ != parts_) return false;
-  if (wire_.mapped == nullptr) return detach();
+  if (!mapped()) return detach();
   drop_shared_pages(slots_, size_t(ring_parts_) * kPartBytes);
   rested_parts_ = parts_;
   return true;
@@ -198,28 +196,27 @@ bool Outbox::rest_parts() noexcept {
 void Outbox::attach() noexcept {
   if (usable_parts_ != 0) return;
   turns_ |= 1;
-  (void)signal_up_to(wire_, turns_counter(stream_), told_turns_, turns_);
+  (void)signal_up_to(*wire_, turns_counter(stream_), told_turns_, turns_);
   const auto granted =
-      uint32_t(wire_.endpoint->counter(grants_counter(stream_)).load(std::memory_order_acquire));
+      uint32_t(wire_->endpoint->counter(grants_counter(stream_)).load(std::memory_order_acquire));
   if (granted == (turns_ + 1) / 2) usable_parts_ = ring_parts_;
 }
 
-// All parts were consumed. What is left here of messages that were put together goes, too.
+// All parts were consumed.
 bool Outbox::detach() noexcept {
-  if (!wire_.any_source) return true;
+  if (!wire_->any_source) return true;
   if (!drained()) return false;
   if (usable_parts_ != 0) {
     usable_parts_ = 0;
     turns_++;
-    drop_pages(slots_, size_t(ring_parts_) * kPartBytes);
   }
-  if (!signal_up_to(wire_, turns_counter(stream_), told_turns_, turns_)) return false;
+  if (!signal_up_to(*wire_, turns_counter(stream_), told_turns_, turns_)) return false;
   rested_parts_ = parts_;
   return true;
 }
 
 void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
-  wire_ = wire;
+  wire_ = &wire;
   stream_ = stream;
   ring_ = own->lines[stream];
   ring_parts_ = ring_parts(wire);
@@ -245,11 +242,11 @@ bool Inbox::peek_tag(uint32_t* tag) const noexcept {
 // Who gave its parts back writes to none before the next grant.
 void Inbox::answer_turns() noexcept {
   const auto turns =
-      uint32_t(wire_.endpoint->counter(turns_counter(stream_)).load(std::memory_order_acquire));
+      uint32_t(wire_->endpoint->counter(turns_counter(stream_)).load(std::memory_order_acquire));
   if (turns != turns_ && turns % 2 == 0)
     drop_pages(const_cast<std::byte*>(slots_), size_t(ring_parts_) * kPartBytes);
   turns_ = turns;
-  (void)signal_up_to(wire_, grants_counter(stream_), grants_, (turns + 1) / 2);
+  (void)signal_up_to(*wire_, grants_counter(stream_), grants_, (turns + 1) / 2);
 }
 
 bool Inbox::credit() noexcept {
@@ -258,22 +255,21 @@ bool Inbox::credit() noexcept {
     credit_carried();
     return true;
   }
-  const bool sent = signal_up_to(wire_, lines_counter(stream_), signalled_lines_, head_) &&
-                    signal_up_to(wire_, parts_counter(stream_), signalled_parts_, parts_);
+  const bool sent = signal_up_to(*wire_, lines_counter(stream_), signalled_lines_, head_) &&
+                    signal_up_to(*wire_, parts_counter(stream_), signalled_parts_, parts_);
   if (sent) credit_carried();
   return sent;
 }
 
-Mailbox::Mailbox(const Wire& wire, LinkHead* own)
-    : endpoint_(wire.endpoint), target_(wire.mapped), mapped_(wire.mapped != nullptr) {
+Mailbox::Mailbox(const Wire& wire, LinkHead* own) : wire_(wire) {
   for (uint32_t s = 0; s < kStreams; s++) {
-    out_[s].bind(wire, own, s);
-    in_[s].bind(wire, own, s);
+    out_[s].bind(wire_, own, s);
+    in_[s].bind(wire_, own, s);
   }
 }
 
 void Mailbox::flush() noexcept {
-  if (mapped_) return;
+  if (mapped()) return;
   for (auto& out : out_) out.flush();
   // Credit that was refused, or is due.
   for (auto& in : in_) {
@@ -283,25 +279,35 @@ void Mailbox::flush() noexcept {
 }
 
 void Mailbox::idle() noexcept {
-  if (mapped_) return;
+  if (mapped()) return;
   for (auto& in : in_) {
     if (in.owes_parts()) in.credit();
   }
 }
 
-// Of the streams but the first, which is that of small messages and keeps its page.
-uint32_t Mailbox::lines_sent() const noexcept {
+uint32_t Mailbox::lines_sent(uint32_t from) const noexcept {
   uint32_t lines = 0;
-  for (uint32_t s = 1; s < kStreams; s++) lines += out_[s].sent();
+  for (uint32_t s = from; s < kStreams; s++) lines += out_[s].sent();
   return lines;
 }
 
+// Not of the first stream, which is that of small messages and keeps its page.
 bool Mailbox::rest_lines() noexcept {
-  const uint32_t sent = lines_sent();
+  const uint32_t sent = lines_sent(1);
   if (sent == rested_lines_) return true;
   if (!std::all_of(out_ + 1, out_ + kStreams, [](Outbox& out) { return out.all_consumed(); })) return false;
-  drop_shared_pages(reinterpret_cast<std::byte*>(&target_->lines[1]),
+  drop_shared_pages(reinterpret_cast<std::byte*>(&wire_.mapped->lines[1]),
                     kPartsOffset - offsetof(LinkHead, lines[1]));
+  rested_lines_ = sent;
+  return true;
+}
+
+// What has left was read from there for the last time.
+bool Mailbox::rest_shadow() noexcept {
+  const uint32_t sent = lines_sent(0);
+  if (!wire_.any_source || sent == rested_lines_) return true;
+  if (!drained()) return false;
+  drop_pages(reinterpret_cast<std::byte*>(wire_.shadow), sizeof(Shadow));
   rested_lines_ = sent;
   return true;
 }
@@ -312,7 +318,7 @@ bool Mailbox::rest() noexcept {
     if (in_[s].owes_credit()) (void)in_[s].credit();  // so that the peer can rest, too
     all = out_[s].rest_parts() && all;
   }
-  return (!mapped_ || rest_lines()) && all;
+  return (mapped() ? rest_lines() : rest_shadow()) && all;
 }
 
 void Mailbox::left(uint64_t cookie) noexcept {

@@ -22,7 +22,7 @@ namespace plait::transport {
 
 constexpr uint32_t kLineBytes = 64;
 constexpr uint32_t kLinePayload = 56;
-constexpr uint32_t kLines = 32;  // of a stream; a power of two
+constexpr uint32_t kLines = 32;  // of a stream; a power of two, and as many as a word has bits
 constexpr uint32_t kPartBytes = 16 * 1024;
 constexpr uint32_t kParts =
     16;  // of a message at most, and of a stream where the peer maps it; a power of two
@@ -87,13 +87,26 @@ constexpr uint64_t line_word(uint32_t sequence, uint32_t tag) noexcept {
 // Sequence numbers wrap; `a` is at or after `b`.
 constexpr bool reached(uint32_t a, uint32_t b) noexcept { return int32_t(a - b) >= 0; }
 
+// A part that is not mapped by the peer, until it is posted and its source is free.
+struct PartOut {
+  const std::byte* from;  // null: the slot of the shadow
+  uint32_t bytes;
+  uint32_t together;  // posted, and so many from this one on that the source of is not free yet
+};
+
+// What a rank keeps, zeroed, to put from into a peer's NetworkLinkMemory: a copy of it, and what of the parts
+// is still to be put.
+struct alignas(kPageBytes) Shadow : NetworkLinkMemory {
+  PartOut parts_out[kStreams][kNetworkParts];
+};
+
 // How both ends of a stream get at the memory of the other side.
 struct Wire {
   Endpoint* endpoint = nullptr;
   RemoteRegion* remote = nullptr;  // the peer's memory that holds its LinkMemory for us
   uint64_t remote_offset = 0;      // where in it
   LinkHead* mapped = nullptr;      // the same by load and store, or null
-  LinkHead* shadow = nullptr;      // unmapped only: local copy to put from
+  Shadow* shadow = nullptr;        // unmapped only
   const Region* shadow_region = nullptr;
   uint64_t cookie = 0;  // unmapped: a multiple of kMailboxCookies, added to kMailboxCookie
   // Unmapped: puts may come from memory that is not exposed. Then no device holds on to pages, and those of
@@ -107,7 +120,8 @@ class Outbox {
  public:
   static constexpr uint32_t kTogether = 4;  // parts of one put: as much as a call to the kernel moves well
 
-  void bind(const Wire& wire, LinkHead* own, uint32_t stream);
+  // Keeps a pointer to `wire`, too.
+  void bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept;
 
   // May `lines` more lines be written? Looks at the peer's credit only when the cached one does not suffice.
   bool room(uint32_t lines) noexcept {
@@ -125,7 +139,7 @@ class Outbox {
   void publish(uint32_t tag) noexcept {
     Line& line = next();
     line.word.store(line_word(++tail_, tag), std::memory_order_release);
-    if (wire_.mapped != nullptr) prefetch_for_write(&ring_[tail_ % kLines]);
+    if (mapped()) prefetch_for_write(&ring_[tail_ % kLines]);
   }
   // Publishes next() as the announcement of part(0), which holds `bytes` bytes.
   void publish_part(uint32_t tag, uint32_t bytes) noexcept { publish_part(tag, bytes, nullptr); }
@@ -133,7 +147,7 @@ class Outbox {
   // takes_sources().
   void publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept;
   // May parts lie elsewhere than in part()?
-  bool takes_sources() const noexcept { return wire_.any_source; }
+  bool takes_sources() const noexcept { return wire_->any_source; }
   // Has the transport read all that publish_part() was told to read elsewhere, or is there none?
   bool sources_free() const noexcept { return busy_sources_ == 0; }
   // Unmapped: has all that was published left, so that it arrives though this rank polls no more?
@@ -165,10 +179,13 @@ class Outbox {
 
  private:
   struct Batch;
+  bool mapped() const noexcept { return part_out_ == nullptr; }
   void refresh() noexcept;
   void attach() noexcept;
   bool detach() noexcept;
   uint64_t cookie(uint32_t slot) const noexcept;
+  static constexpr uint32_t bit_of(uint32_t line) noexcept { return uint32_t(1) << line % kLines; }
+  bool announces(uint32_t line) const noexcept { return (announcing_ & bit_of(line)) != 0; }
   uint32_t parts_together(uint32_t at, uint32_t part) const noexcept;
   void collect(Batch& batch) const noexcept;
   void advance(const Batch& batch, size_t taken) noexcept;
@@ -180,29 +197,22 @@ class Outbox {
   uint32_t ring_parts_ = kParts;
   uint32_t usable_parts_ = kParts;  // 0: none, until the peer grants them
   uint32_t stream_ = 0;
-  Wire wire_;
+  const Wire* wire_ = nullptr;
   // Unmapped: asked for parts, gave them back, asked ...; and of this what the peer was told.
   uint32_t turns_ = 0, told_turns_ = 0;
   uint32_t rested_parts_ = 0;  // the memory of parts up to here was given back
   // Unmapped: how far flush() got, and what it is to post.
-  struct Part {
-    const std::byte* from = nullptr;  // null: the shadow's slot
-    uint32_t bytes = 0;
-    uint32_t together = 0;  // posted, and so many from this one on that the source of is not free yet
-  };
-  struct Unposted {
-    Part part[kNetworkParts];
-    uint8_t is_part[kLines] = {};  // which lines announce a part that is not posted yet
-  };
   uint32_t posted_ = 0, posted_parts_ = 0;
   uint32_t busy_sources_ = 0;
-  uint32_t leaving_ = 0;  // batches of lines that were posted
-  std::unique_ptr<Unposted> unposted_;
+  uint32_t leaving_ = 0;         // batches of lines that were posted
+  uint32_t announcing_ = 0;      // a bit a line: it announces a part that is not posted yet
+  PartOut* part_out_ = nullptr;  // by slot
 };
 
 // The receiving end of a stream. peek() at lines, consume() them in order.
 class Inbox {
  public:
+  // Keeps a pointer to `wire`, too.
   void bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept;
 
   // The i-th line not yet consumed, or null while it has not landed under `tag`.
@@ -256,7 +266,7 @@ class Inbox {
   uint32_t signalled_lines_ = 0, signalled_parts_ = 0;        // unmapped: what the peer's counters say
   uint32_t turns_ = 0, grants_ = 0;                           // unmapped: the peer's, and what it was granted
   uint32_t stream_ = 0;
-  Wire wire_;
+  const Wire* wire_ = nullptr;
 };
 
 // Both directions of all streams with one peer.
@@ -265,10 +275,12 @@ class Mailbox {
   // `own` is this rank's LinkMemory (NetworkLinkMemory) for the peer, zeroed, exposed to it with
   // Access::both. Keeps pointers only.
   Mailbox(const Wire& wire, LinkHead* own);
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
   Outbox& out(uint32_t stream) noexcept { return out_[stream]; }
   Inbox& in(uint32_t stream) noexcept { return in_[stream]; }
   // After the last publish or credit of a burst. Mapped: wakes the peer if it sleeps; else posts.
-  void notify() noexcept { mapped_ ? endpoint_->notify() : flush(); }
+  void notify() noexcept { mapped() ? wire_.endpoint->notify() : flush(); }
   // Unmapped: posts what was published or refused, and credit that is due. Call it after each poll.
   void flush() noexcept;
   // Unmapped: nothing else is to be done now: credit for parts, which otherwise travels with messages, goes
@@ -281,16 +293,15 @@ class Mailbox {
   void left(uint64_t cookie) noexcept;
   // Unmapped: Outbox::drained() of all streams.
   bool drained() const noexcept;
-  bool mapped() const noexcept { return mapped_; }
+  bool mapped() const noexcept { return wire_.mapped != nullptr; }
 
  private:
   bool rest_lines() noexcept;
-  uint32_t lines_sent() const noexcept;
+  bool rest_shadow() noexcept;
+  uint32_t lines_sent(uint32_t from_stream) const noexcept;
 
-  Endpoint* endpoint_;
-  LinkHead* target_;  // mapped: the peer's, else null
-  bool mapped_;
-  uint32_t rested_lines_ = 0;  // mapped: the memory of lines up to here was given back
+  const Wire wire_;            // of all streams
+  uint32_t rested_lines_ = 0;  // the memory of lines up to here was given back
   Outbox out_[kStreams];
   Inbox in_[kStreams];
 };

@@ -45,7 +45,7 @@ Status Rank::connect() {
   auto region = domain_->expose({.base = heap_.data(), .bytes = heap_.size()}, Access::both);
   if (!region.ok()) return region.status();
   region_ = std::move(region).value();
-  shadow_ = Pages(sizeof(NetworkLinkMemory) * size_t(setup_.ranks));
+  shadow_ = Pages(sizeof(transport::Shadow) * size_t(setup_.ranks));
   auto shadow = domain_->expose({.base = shadow_.data(), .bytes = shadow_.size()}, Access::none);
   if (!shadow.ok()) return shadow.status();
   shadow_region_ = std::move(shadow).value();
@@ -75,7 +75,7 @@ void Rank::link(int r) {
   if (mapped != nullptr) {
     wire.mapped = reinterpret_cast<LinkHead*>(mapped + wire.remote_offset);
   } else {
-    wire.shadow = reinterpret_cast<NetworkLinkMemory*>(shadow_.data()) + r;
+    wire.shadow = reinterpret_cast<transport::Shadow*>(shadow_.data()) + r;
     wire.shadow_region = shadow_region_.get();
     wire.cookie = uint64_t(r) * kMailboxCookies;
     wire.any_source = !domain_->capabilities().local_needs_region;
