@@ -242,6 +242,14 @@ class Lowering {
         }
       }
     }
+    trim(s_.actions, s_.pieces, s_.sources, s_.fused, s_.next, s_.roots, s_.round, s_.peers);
+    trim(s_.program.steps, s_.program.deps, s_.program.dep_begin);
+  }
+
+  // Planners keep what they lowered.
+  template <class... Vectors>
+  static void trim(Vectors&... vectors) {
+    (vectors.shrink_to_fit(), ...);
   }
 
   // Folds keep the order of the program, so each finds the messages before its own consumed if they are
