@@ -11,7 +11,8 @@ namespace plait::bootstrap {
 namespace {
 
 constexpr size_t kReadAtOnce = 64u << 10;
-constexpr int kReadsAtOnce = 8;  // so that no link keeps the others waiting
+constexpr size_t kKeptOutput = 4096;  // of the memory of what was sent
+constexpr int kReadsAtOnce = 8;       // so that no link keeps the others waiting
 
 Status closed_by_peer(int error) {
   if (error == 0) return {Code::peer, "the other side closed the connection"};
@@ -147,6 +148,7 @@ void Link::write() {
     }
   }
   output_.clear();
+  if (output_.capacity() > kKeptOutput) output_.shrink_to_fit();
   sent_ = 0;
   if (finishing_ && state_ == State::open) ::shutdown(fd_.get(), SHUT_WR);
 }
