@@ -17,7 +17,7 @@ template <class T>
 class Slab {
  public:
   static_assert(std::is_trivially_destructible_v<T>);
-  static constexpr size_t kKeptBytes = size_t{64} << 10;  // trim() leaves as much alone
+  static constexpr size_t kKeptBytes = kPageBytes;  // trim() leaves as much alone
 
   Slab() = default;
   Slab(const Slab&) = delete;
