@@ -257,6 +257,7 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   bind_operator(args, entering, size, call);
   call.same_outputs = a.collective != Collective::reduce_scatter && a.collective != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;
+  call.eager_bytes = eager_bytes_;
   return {};
 }
 

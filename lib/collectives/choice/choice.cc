@@ -28,8 +28,6 @@ constexpr double kDoubt = 2.5;
 constexpr double kAlike = 1.02;
 // The real machine's, below which it does not cut a chunk.
 constexpr uint64_t kSegmentBytes = 256 * 1024;
-// The real machine's, up to which it does an exchange with everybody at once.
-constexpr double kExchangeBytes = 1024;
 // Up to here a star was the best one, where ranks share cores; of a rank, out of place and in place; and at
 // all.
 constexpr uint64_t kStarBytesARank[] = {8 * 1024, 4 * 1024}, kStarBytes = 32 * 1024;
@@ -207,20 +205,19 @@ double Chooser::estimate(const LevelOutline& level, double all, bool buffered) c
 
 // Where ranks share cores they take turns, and a core goes from one to the next whether that has something to
 // do or not: a rank that waits for a message waits until all of its core had their turn. The first turn
-// sends, each round takes one more, and two go by until a sender has heard that its message was taken; but
-// not where it hears of a result anyway, nor in an exchange of few bytes with everybody, for which nobody
-// waits. What ranks do adds up, core by core, and the busiest one has no more than a core; but who folds as
-// messages come does it while the others have their turns.
+// sends, each round takes one more, and two go by until a sender has heard that its message was taken, if it
+// stays where it is until then; but not where it hears of a result anyway. What ranks do adds up, core by
+// core, and the busiest one has no more than a core; but who folds as messages come does it while the others
+// have their turns.
 double Chooser::estimate_in_crowd(const Method& method, const Question& q) const {
   const Outline& o = *method.outline;
   if (o.messages == 0) return 0;
   const double bytes = double(q.bytes), moved = bytes * o.moved;
   const double ranks = double(room_.ranks) / double(room_.cores);  // of a core
-  const bool few = moved / o.messages <= kExchangeBytes, exchange = few && o.rounds == 1 && o.share == 1;
-  const Delivery& d = room_.inside.delivery(uint64_t(moved / o.messages), exchange || buffered(method, q));
+  const Delivery& d = room_.inside.delivery(uint64_t(moved / o.messages), buffered(method, q));
   double turns = o.rounds + 1;
-  if (d.acknowledged && !o.answered && !exchange) turns += 2;
-  if (q.in_place && !few) turns += o.tight;
+  if (d.acknowledged && !o.answered) turns += 2;
+  if (d.acknowledged && q.in_place) turns += o.tight;
   const uint32_t segments = even_sizes(q.bytes, method.chunks, kSegmentBytes).segments;
   const double windows = double((segments + room_.windows - 1) / room_.windows);
   const double core = o.messages * (d.send + d.recv + room_.cold) + moved * (d.send_byte + d.recv_byte) +

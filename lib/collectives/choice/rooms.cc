@@ -45,6 +45,20 @@ constexpr Delivery kParts{.latency = 100 * kNano,
                           .piece = 16 * 1024,
                           .fused = true};
 
+// Where ranks share cores, of messages up to Call::eager_bytes.
+constexpr Delivery kEagerLines{.most = 896,
+                               .latency = 60 * kNano,
+                               .send = 22 * kNano,
+                               .recv = 22 * kNano,
+                               .send_byte = .05 * kNano,
+                               .recv_byte = .07 * kNano};
+constexpr Delivery kEagerParts{.most = 4096,
+                               .latency = 70 * kNano,
+                               .send = 30 * kNano,
+                               .recv = 30 * kNano,
+                               .send_byte = .015 * kNano,
+                               .recv_byte = .01 * kNano};
+
 // A system call at either end and the kernel's network between.
 constexpr Delivery kTcpLines{
     .most = 112, .latency = 3.2 * kMicro, .send = 1.4 * kMicro, .recv = 1.4 * kMicro};
@@ -65,6 +79,7 @@ Room room_of(const Seating& seating) {
   room.host_of = seating.host_of;
   room.cores = seating.cores;
   room.inside.deliveries = {kFewLines, kMapped, kManyLines, kParts};
+  if (room.cores > 0) room.inside.deliveries = {kEagerLines, kEagerParts, kMapped, kParts};
   room.between.deliveries = {kTcpLines, kTcpParts};
   room.between.host_byte = .1 * kNano;
   if (seating.link_Bps > 0) {

@@ -42,7 +42,7 @@ void expect_right(const Hosts& hosts, const std::vector<const char*>& names, uin
   SCOPED_TRACE("seed " + std::to_string(seed));
   const std::vector<Method> all = methods(hosts.sizes, hosts.order, names);
   ASSERT_FALSE(all.empty());
-  World setup{.ranks = all[0].ranks, .fabric = moods(seed)};
+  World setup{.ranks = all[0].ranks, .fabric = moods(seed), .eager_bytes = eager(seed)};
   run_ranks(setup, [&](int rank, Rank& r) -> Status {
     std::mt19937_64 random(seed);
     for (const Method& method : all) {

@@ -2,6 +2,7 @@
 // checked.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 
 #include "job.h"
@@ -51,14 +52,14 @@ class MachineOnFake : public testing::TestWithParam<int> {};
 TEST_P(MachineOnFake, RunsEveryProgram) {
   const uint64_t seed = uint64_t(GetParam());
   for (int ranks : {1, 2, 3, 4, 5, 8}) {
-    World setup{.ranks = ranks, .fabric = moods(seed)};
+    World setup{.ranks = ranks, .fabric = moods(seed), .eager_bytes = eager(seed)};
     run_sequence(setup, seed * 100 + uint64_t(ranks), 25);
   }
 }
 
 TEST_P(MachineOnFake, MixesMemoryThatPeersMapWithMemoryTheyDoNot) {
   const uint64_t seed = uint64_t(GetParam());
-  World setup{.ranks = 4, .fabric = moods(2 * seed)};
+  World setup{.ranks = 4, .fabric = moods(2 * seed), .eager_bytes = eager(2 * seed)};
   setup.shared = [](int rank) {
     return rank == 0 ? Shared::none : rank == 1 ? Shared::output_only : Shared::input_and_output;
   };
@@ -68,7 +69,7 @@ TEST_P(MachineOnFake, MixesMemoryThatPeersMapWithMemoryTheyDoNot) {
 // Ranks of one host, some of which have peers on another: these run no round where the others run one.
 TEST_P(MachineOnFake, MixesRanksThatRunARoundWithRanksThatDoNot) {
   const uint64_t seed = uint64_t(GetParam());
-  World setup{.ranks = 4, .fabric = moods(2 * seed)};
+  World setup{.ranks = 4, .fabric = moods(2 * seed), .eager_bytes = eager(2 * seed)};
   setup.network = [&](int rank) { return (seed >> (rank % 3) & 1) != 0; };
   run_sequence(setup, seed * 2000, 60);
 }
@@ -92,6 +93,28 @@ TEST_P(MachineOnFake, FillsWindowsOverAndOver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MachineOnFake, testing::Range(1, 7));
+
+// A root of a broadcast that others are not ready for goes on, as long as messages are copied.
+TEST(Eager, SendersDoNotWaitForReceivers) {
+  for (size_t bytes : {size_t(512), kInlineEagerBytes, size_t(1000), kEagerBytes}) {
+    SCOPED_TRACE(bytes);
+    World setup;
+    setup.fabric.mapped = true;
+    setup.eager_bytes = kEagerBytes;
+    std::atomic<bool> sent{false};
+    run_ranks(setup, [&](int rank, Rank& r) -> Status {
+      const Deadline deadline = Deadline::in_ms(10'000);
+      for (; rank == 1 && !sent && !deadline.passed();) r.poll();
+      const Job job{.algorithm = find_algorithm(Collective::broadcast, "binomial"),
+                    .ranks = 2,
+                    .count = bytes / sizeof(float)};
+      Status status = run_job(job, rank, r);
+      if (rank == 1 && deadline.passed()) return {Code::timeout, "rank 0 waited for rank 1"};
+      sent = true;
+      return status;
+    });
+  }
+}
 
 }  // namespace
 }  // namespace plait::collectives::real::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "collectives/machine/real/machine.h"
 #include "transport/fake/fake.h"
 
 namespace plait::collectives::real::test {
@@ -13,5 +14,8 @@ inline transport::fake::FakeOptions moods(uint64_t seed) {
   o.delay_max = uint32_t(seed % 5) * 4;
   return o;
 }
+
+// As where ranks share cores, for half of the seeds, of fabrics of either kind.
+inline size_t eager(uint64_t seed) { return seed / 2 % 2 == 0 ? 0 : kEagerBytes; }
 
 }  // namespace plait::collectives::real::test

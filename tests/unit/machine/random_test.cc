@@ -155,6 +155,7 @@ TEST_P(RandomPrograms, RunJoinedAndChunkByChunk) {
     World setup;
     setup.ranks = ranks;
     setup.fabric = moods(base);
+    setup.eager_bytes = eager(base);
     run_ranks(setup, [&](int rank, Rank& r) -> Status {
       std::mt19937_64 random(base);
       for (int k = 0; k < 12; k++) {

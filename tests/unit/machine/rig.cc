@@ -89,6 +89,7 @@ void Rank::link(int r) {
 
 Status Rank::run(Call call, bool in_place) {
   call.number = ++number_;
+  call.eager_bytes = setup_.eager_bytes;
   call.network = !setup_.fabric.mapped || setup_.network(rank_);
   call.tag = 0xabcde00u + (uint32_t(number_) & 0x3f) * 2;
   call.input = bound(in_place ? 1 : 0);

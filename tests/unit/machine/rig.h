@@ -25,6 +25,7 @@ struct World {
   std::function<Shared(int rank)> shared = [](int) { return Shared::input_and_output; };
   // Has this rank more peers, in the same call, that map no memory? Those of an unmapped fabric all have.
   std::function<bool(int rank)> network = [](int) { return false; };
+  size_t eager_bytes = 0;  // Call::eager_bytes
   // Some rank's call failed: the others of that call end with Code::aborted when they get no further.
   std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
 };

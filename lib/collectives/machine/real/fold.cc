@@ -139,8 +139,7 @@ void Machine::choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) no
     const uint64_t bit = uint64_t(1) << k;
     if (may_place(w, b, link, bytes)) {
       if (out.room(1)) r.placed |= bit;
-    } else if (bytes > kInlineBytes &&
-               (call_.buffered || !bound(a.dst.in()).shared || link.shared == nullptr)) {
+    } else if (bytes > most_in_lines() && !stays(link, bound(a.dst.in()), bytes)) {
       if (parts > kParts || !out.room(parts) || !out.room_for_parts(parts)) continue;
       (out.takes_sources() ? r.sourced : r.fused) |= bit;
     }

@@ -74,7 +74,7 @@ void Machine::start() noexcept {
     if (s.joined) scratch_slot_ = call_.layout.largest_segment_bytes();
   }
   round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
-           call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : kInlineBytes);
+           call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : most_in_lines());
   if (round_) return start_round();
   roomy_ =
       roomy_ || call_.layout.segments > 1 || (s.scratch != 0 && scratch_slot_ * s.scratch > kRestingScratch);

@@ -53,7 +53,10 @@ struct Call {
   // may store into it. Uneven ones never do.
   bool same_outputs = true;
   bool buffered = false;  // min_credits 1: every message is copied into its stream
-  bool network = false;   // some of the peers do not map memory
+  // So is one of up to so many bytes, alike on all ranks: its sender goes on without waiting for the
+  // receiver, which may wait for a core.
+  size_t eager_bytes = 0;
+  bool network = false;  // some of the peers do not map memory
 };
 
 // Finds, or imports, a region of a peer by its key. Null: the key is not good.
@@ -69,6 +72,12 @@ constexpr size_t kInlineMappedBytes = 256;
 // The same where lines travel over a network: a line that announces a part carries credit, lines of payload
 // do not.
 constexpr size_t kInlineNetworkBytes = 2 * transport::kLinePayload;
+// The same of messages that are copied to be rid of them (Call::eager_bytes): two fit a stream's lines, so
+// that the next operation's need not wait either.
+constexpr size_t kInlineEagerBytes = size_t(transport::kLines) / 2 * transport::kLinePayload;
+// Call::eager_bytes where ranks share cores: up to here a copy costs less than the turns that pass until a
+// sender hears that its message was taken.
+constexpr size_t kEagerBytes = 4096;
 // Chunks are cut into segments of at most this, so that a stream buffers a whole one.
 constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartBytes;
 
@@ -163,6 +172,14 @@ class Machine {
   void complete(uint32_t w, uint32_t action) noexcept;
   Turn run(uint32_t w, uint32_t action) noexcept;
 
+  // The largest message that travels in lines only, where the receiver maps them.
+  size_t most_in_lines() const noexcept { return call_.eager_bytes > 0 ? kInlineEagerBytes : kInlineBytes; }
+  // Does a message go into its stream whatever else could be done?
+  bool copied(size_t bytes) const noexcept { return call_.buffered || bytes <= call_.eager_bytes; }
+  // Is it told where it lies, and stays there until the receiver has taken it?
+  bool stays(const Link& link, const Bound& buffer, size_t bytes) const noexcept {
+    return buffer.shared && link.shared != nullptr && !copied(bytes);
+  }
   Turn run_send(uint32_t w, uint32_t action) noexcept;
   void look_for_credit(Link& link, uint32_t stream) noexcept;
   Turn send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;

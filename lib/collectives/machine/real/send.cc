@@ -38,16 +38,15 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   }
   const size_t offset = offset_of(from, w);
   const Bound& buffer = bound(from.in());
-  const bool mapped = buffer.shared && link.shared != nullptr && !call_.buffered;
-  const size_t most_inline = mapped                   ? kInlineMappedBytes
-                             : link.mailbox->mapped() ? kInlineBytes
-                                                      : kInlineNetworkBytes;
-  if (bytes <= most_inline) {
+  const bool mapped = stays(link, buffer, bytes);
+  if (bytes <= (mapped                   ? kInlineMappedBytes
+                : link.mailbox->mapped() ? most_in_lines()
+                                         : kInlineNetworkBytes)) {
     return call_.layout.uneven ? send_uneven(w, a, buffer.data + offset, bytes)
                                : send_lines(w, a, buffer.data + offset, bytes);
   }
   if (mapped) return send_mapped(w, a, r, buffer, offset);
-  if (!buffer.key.empty() && link.may_pull && !call_.buffered) return send_pull(w, a, r, buffer, offset);
+  if (!buffer.key.empty() && link.may_pull && !copied(bytes)) return send_pull(w, a, r, buffer, offset);
   return send_parts(w, a, r, buffer.data + offset, bytes);
 }
 
