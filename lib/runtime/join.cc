@@ -153,7 +153,7 @@ Status Communicator::settle_in(const transport::Bounds& bounds) {
   Agreed agreed{.seating = {.ranks = config_.size}, .tuning = {}};
   PLAIT_TRY(share_identities(bounds, agreed));
   if (levels_.hosts > 1) PLAIT_TRY(open_network(bounds, agreed));
-  if (agreed.seating.cores > 0) eager_bytes_ = collectives::real::kEagerBytes;
+  crowded_hosts_ = agreed.seating.cores > 0;
   planner_->seat(agreed.seating);
   planner_->use(std::move(agreed.tuning));
   log::info("communicator of {} ranks, {} of them on this host; {} of the job's share {} cores here ({})",

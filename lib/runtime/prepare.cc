@@ -257,7 +257,10 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   bind_operator(args, entering, size, call);
   call.same_outputs = a.collective != Collective::reduce_scatter && a.collective != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;
-  call.eager_bytes = eager_bytes_;
+  if (crowded_hosts_) {
+    call.eager_bytes = collectives::rooted(a.collective) ? collectives::real::kRootedEagerBytes
+                                                         : collectives::real::kEagerBytes;
+  }
   return {};
 }
 

@@ -28,9 +28,11 @@ constexpr double kDoubt = 2.5;
 constexpr double kAlike = 1.02;
 // The real machine's, below which it does not cut a chunk.
 constexpr uint64_t kSegmentBytes = 256 * 1024;
+// The real machine's, where ranks share cores; up to which messages are copied in calls with a root.
+constexpr uint64_t kRootedEagerBytes = 16 * 1024;
 // Up to here a star was the best one, where ranks share cores; of a rank, out of place and in place; and at
 // all.
-constexpr uint64_t kStarBytesARank[] = {8 * 1024, 4 * 1024}, kStarBytes = 32 * 1024;
+constexpr uint64_t kStarBytesARank[] = {8 * 1024, 4 * 1024}, kStarBytes = 64 * 1024;
 
 bool asks_in_place(const Question& q) { return q.in_place && !q.uneven && !rooted(q.collective); }
 
@@ -208,13 +210,15 @@ double Chooser::estimate(const LevelOutline& level, double all, bool buffered) c
 // sends, each round takes one more, and two go by until a sender has heard that its message was taken, if it
 // stays where it is until then; but not where it hears of a result anyway. What ranks do adds up, core by
 // core, and the busiest one has no more than a core; but who folds as messages come does it while the others
-// have their turns.
+// have their turns. (Where nobody waits for answers, all have come when it is its turn.)
 double Chooser::estimate_in_crowd(const Method& method, const Question& q) const {
   const Outline& o = *method.outline;
   if (o.messages == 0) return 0;
   const double bytes = double(q.bytes), moved = bytes * o.moved;
   const double ranks = double(room_.ranks) / double(room_.cores);  // of a core
-  const Delivery& d = room_.inside.delivery(uint64_t(moved / o.messages), buffered(method, q));
+  const auto message = uint64_t(moved / o.messages);
+  const bool copied = buffered(method, q) || (rooted(q.collective) && message <= kRootedEagerBytes);
+  const Delivery& d = room_.inside.delivery(message, copied);
   double turns = o.rounds + 1;
   if (d.acknowledged && !o.answered) turns += 2;
   if (d.acknowledged && q.in_place) turns += o.tight;
@@ -223,7 +227,8 @@ double Chooser::estimate_in_crowd(const Method& method, const Question& q) const
   const double core = o.messages * (d.send + d.recv + room_.cold) + moved * (d.send_byte + d.recv_byte) +
                       bytes * (o.folded * room_.fold + o.copied * (d.placed ? room_.store : room_.copy));
   const double waiting = windows * turns * ranks * room_.task_switch;
-  const double work = std::max(1.0, ranks * o.share) * core, hidden = work * o.hidden / o.messages;
+  const double work = std::max(1.0, ranks * o.share) * core;
+  const double hidden = o.answered ? work * o.hidden / o.messages : 0;
   return std::max(waiting, hidden) + work - hidden;
 }
 

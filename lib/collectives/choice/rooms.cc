@@ -58,6 +58,13 @@ constexpr Delivery kEagerParts{.most = 4096,
                                .recv = 30 * kNano,
                                .send_byte = .015 * kNano,
                                .recv_byte = .01 * kNano};
+constexpr Delivery kEagerMost{.latency = 70 * kNano,
+                              .send = 50 * kNano,
+                              .recv = 50 * kNano,
+                              .send_byte = .03 * kNano,
+                              .recv_byte = .02 * kNano,
+                              .piece = 16 * 1024,
+                              .fused = true};
 
 // A system call at either end and the kernel's network between.
 constexpr Delivery kTcpLines{
@@ -79,7 +86,7 @@ Room room_of(const Seating& seating) {
   room.host_of = seating.host_of;
   room.cores = seating.cores;
   room.inside.deliveries = {kFewLines, kMapped, kManyLines, kParts};
-  if (room.cores > 0) room.inside.deliveries = {kEagerLines, kEagerParts, kMapped, kParts};
+  if (room.cores > 0) room.inside.deliveries = {kEagerLines, kEagerParts, kMapped, kEagerMost};
   room.between.deliveries = {kTcpLines, kTcpParts};
   room.between.host_byte = .1 * kNano;
   if (seating.link_Bps > 0) {

@@ -86,7 +86,7 @@ TEST(Choice, Crowd) {
             << n << " ranks, " << bytes;
       for (uint64_t bytes : {8192u, 16384u})
         EXPECT_EQ(name_of_choice(crowd, allreduce(bytes, in_place)), "star") << n << " ranks, " << bytes;
-      for (uint64_t bytes : {65536u, 1u << 20, 16u << 20, 1u << 30})
+      for (uint64_t bytes : {131072u, 1u << 20, 16u << 20, 1u << 30})
         EXPECT_EQ(name_of_choice(crowd, allreduce(bytes, in_place)), "direct") << n << " ranks, " << bytes;
     }
     for (uint64_t bytes : {64u, 4096u, 65536u, 1u << 20}) {

@@ -78,6 +78,8 @@ constexpr size_t kInlineEagerBytes = size_t(transport::kLines) / 2 * transport::
 // Call::eager_bytes where ranks share cores: up to here a copy costs less than the turns that pass until a
 // sender hears that its message was taken.
 constexpr size_t kEagerBytes = 4096;
+// The same of calls with a root, in which nothing else makes ranks wait for each other.
+constexpr size_t kRootedEagerBytes = transport::kPartBytes;
 // Chunks are cut into segments of at most this, so that a stream buffers a whole one.
 constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartBytes;
 
