@@ -12,10 +12,16 @@ namespace {
 
 plait_comm* comm;
 
-int sum() {
-  float x[1024] = {};
-  return plait_allreduce(comm, x, x, 1024, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+int sum(const char* algorithm = nullptr, plait_request** request = nullptr) {
+  static float x[1024];
+  plait_call_config by{};
+  by.struct_size = sizeof by;
+  by.algorithm = algorithm;
+  return plait_allreduce(comm, x, x, 1024, PLAIT_FLOAT32, PLAIT_SUM, &by, request);
 }
+
+// In which nobody gets through without all others' doing.
+const char* const kAllNeeded = "ring";
 
 [[noreturn]] void hang() {
   for (;;) pause();
@@ -31,7 +37,7 @@ int misbehave(const std::string& how) {
   if (how == "stop") raise(SIGSTOP);
   if (how == "compute") {
     plait_request* request = nullptr;
-    plait_allreduce(comm, x, x, 1024, PLAIT_FLOAT32, PLAIT_SUM, nullptr, &request);
+    sum(kAllNeeded, &request);
     for (volatile bool forever = true; forever;) {
     }
   }
@@ -51,7 +57,7 @@ int main(int, char** argv) {
   if (status == PLAIT_OK) status = plait_comm_rank(comm, &rank);
   for (int i = 1; i <= 11 && status == PLAIT_OK; i++) status = sum();
   if (rank == 0) puts("ready"), fflush(stdout);
-  if (status == PLAIT_OK) status = rank == 2 ? misbehave(how) : sum();
+  if (status == PLAIT_OK) status = rank == 2 ? misbehave(how) : sum(kAllNeeded);
   if (status == PLAIT_OK) status = sum();  // a broadcast's root hears of a difference here
   if (status != PLAIT_OK) fprintf(stderr, "%s\n", plait_last_error(comm));
   return status == PLAIT_OK ? 0 : 1;
