@@ -72,10 +72,13 @@ bool Communicator::knows_two_calls(uint64_t number) const noexcept {
   return false;
 }
 
-int32_t Communicator::awaited() const noexcept {
+// One after the other: `from` is 0 at first. -1: no more.
+int32_t Communicator::awaited(uint32_t& from) const noexcept {
   if (head_ == nullptr) return -1;
-  if (head_->state == plait_request::State::running) return machine_->awaited();
-  for (int32_t r : head_->prepared->call.schedule->peers) {
+  if (head_->state == plait_request::State::running) return machine_->awaited(from);
+  const auto& peers = head_->prepared->call.schedule->peers;
+  while (from < peers.size()) {
+    const int32_t r = peers[from++];
     if (peer(r) == nullptr || !peer(r)->ready()) return r;
   }
   return -1;
@@ -100,38 +103,43 @@ std::string Communicator::phase() const {
 // Whom the running operation waits for, and for what.
 std::string Communicator::whom() const {
   if (head_->state != plait_request::State::connecting) return machine_->waiting_for();
-  const int32_t r = awaited();
+  uint32_t from = 0;
+  const int32_t r = awaited(from);
   if (r < 0 || peer(r) == nullptr) return {};
   return "rank " + std::to_string(r) + " (" + std::string(peer(r)->phase()) + ")";
 }
 
-// Whom does this rank wait for, and is that one to blame, or whoever it waits for itself?
-Blame Communicator::judge(int32_t r, int32_t* blamed) noexcept {
-  *blamed = r;
+// This rank waits for rank `r`: is that one to blame, or whom it blames itself?
+Suspicion Communicator::judge(int32_t r) noexcept {
   Peer* p = peer(r);
-  if (p == nullptr || !p->ready()) return Blame::not_connected;
+  if (p == nullptr || !p->ready()) return {r, Blame::not_connected, 0};
   const Board& board = p->board();
   const int64_t now = now_ns();
   p->note_beat(now);
-  if (board.latest() < head_->number) return Blame::not_called;
+  if (board.latest() < head_->number) return {r, Blame::not_called, 0};
   const int32_t next = board.blamed.load(std::memory_order_relaxed);
+  const uint32_t hops = board.hops.load(std::memory_order_relaxed);
   if (board.blamed_in.load(std::memory_order_acquire) == head_->number && next >= 0 && next < config_.size &&
-      next != config_.rank) {
-    *blamed = next;
-    return Blame(board.blame.load(std::memory_order_relaxed));
+      next != config_.rank && hops < uint32_t(config_.size)) {
+    return {next, Blame(board.blame.load(std::memory_order_relaxed)), hops + 1};
   }
-  return now - p->beat_seen_ns > kSilentNs ? Blame::silent : Blame::nobody;
+  return {r, now - p->beat_seen_ns > kSilentNs ? Blame::silent : Blame::nobody, 0};
 }
 
 // Ranks wait for each other in chains: each shows whom it blames, so that news of who is missing runs along
-// the chain to all, though few are connected with the one who is.
+// the chains to all, though few are connected with the one who is. Chains may close to circles, in which
+// outdated news would go round for ever: hops are counted, and fewest are believed.
 void Communicator::assign_blame() noexcept {
-  int32_t blamed = -1;
-  const int32_t r = awaited();
-  Blame blame = r < 0 ? Blame::nobody : judge(r, &blamed);
-  if (blame == Blame::nobody) blamed = -1;
-  board_->blamed.store(blamed, std::memory_order_relaxed);
-  board_->blame.store(uint32_t(blame), std::memory_order_relaxed);
+  Suspicion found;
+  uint32_t from = 0;
+  for (int32_t r = awaited(from); r >= 0; r = awaited(from)) {
+    const Suspicion one = judge(r);
+    if (one.blame == Blame::nobody) continue;
+    if (found.blame == Blame::nobody || one.hops < found.hops) found = one;
+  }
+  board_->blamed.store(found.rank, std::memory_order_relaxed);
+  board_->blame.store(uint32_t(found.blame), std::memory_order_relaxed);
+  board_->hops.store(found.hops, std::memory_order_relaxed);
   board_->blamed_in.store(head_->number, std::memory_order_release);
 }
 

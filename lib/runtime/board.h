@@ -83,6 +83,12 @@ struct alignas(64) Gate {
 // Why a rank is the one that all others wait for in the end.
 enum class Blame : uint32_t { nobody = 0, not_called = 1, not_connected = 2, silent = 3 };
 
+struct Suspicion {
+  int32_t rank = -1;
+  Blame blame = Blame::nobody;
+  uint32_t hops = 0;  // through how many ranks the news came
+};
+
 struct alignas(64) Board {
   std::atomic<int32_t> code;      // Code of the failure that broke the communicator there; 0: none
   std::atomic<int32_t> culprit;   // the rank it names, -1: none
@@ -94,6 +100,7 @@ struct alignas(64) Board {
   std::atomic<int32_t> blamed;
   std::atomic<uint32_t> blame;  // a Blame
   std::atomic<uint64_t> blamed_in;
+  std::atomic<uint32_t> hops;  // of the Suspicion
   CallRecord records[kRecords];
   Gate gate;
 
@@ -128,6 +135,7 @@ struct alignas(64) BoardHead {
   int32_t blamed = -1;
   uint32_t blame = 0;
   uint64_t blamed_in = 0;
+  uint32_t hops = 0;
 
   // Another thread may be writing the code.
   static BoardHead of(const Board& b) noexcept {
@@ -141,13 +149,14 @@ struct alignas(64) BoardHead {
     h.blamed = b.blamed.load(relaxed);
     h.blame = b.blame.load(relaxed);
     h.blamed_in = b.blamed_in.load(relaxed);
+    h.hops = b.hops.load(relaxed);
     return h;
   }
   // Differs when anything but the beat does.
   uint64_t state() const noexcept {
     uint64_t h = 0;
     for (uint64_t v : {uint64_t(uint32_t(code)), uint64_t(uint32_t(culprit)), number, uint64_t(leaving),
-                       uint64_t(uint32_t(blamed)), uint64_t(blame), blamed_in}) {
+                       uint64_t(uint32_t(blamed)), uint64_t(blame), blamed_in, uint64_t(hops)}) {
       h = (h ^ v) * 0x9E3779B97F4A7C15ull;
       h ^= h >> 32;
     }
@@ -158,6 +167,7 @@ static_assert(sizeof(BoardHead) == 64 && offsetof(Board, records) == sizeof(Boar
               offsetof(BoardHead, number) == offsetof(Board, number) &&
               offsetof(BoardHead, leaving) == offsetof(Board, leaving) &&
               offsetof(BoardHead, blamed) == offsetof(Board, blamed) &&
-              offsetof(BoardHead, blamed_in) == offsetof(Board, blamed_in));
+              offsetof(BoardHead, blamed_in) == offsetof(Board, blamed_in) &&
+              offsetof(BoardHead, hops) == offsetof(Board, hops));
 
 }  // namespace plait::runtime

@@ -193,13 +193,13 @@ class Communicator {
   void check_calls() noexcept;
   void check_deadline(plait_request* waited) noexcept;
   void assign_blame() noexcept;
-  Blame judge(int32_t rank, int32_t* blamed) noexcept;
+  Suspicion judge(int32_t rank) noexcept;
   Status mismatch(uint64_t number) const;
   bool knows_two_calls(uint64_t number) const noexcept;
   std::string phase() const;
   std::string whom() const;
   std::string absentees(uint64_t number) const;
-  int32_t awaited() const noexcept;
+  int32_t awaited(uint32_t& from) const noexcept;
 
   void shut_gates() noexcept;
   void wake_peers() noexcept;

@@ -119,6 +119,32 @@ TEST(Layouts, LevelByLevel) {
   }
 }
 
+// Two ranks of each of two hosts: rank 0 waits for ranks 1 and 2 at once, which wait for each other, rank 0
+// and rank 3. Whoever gives up first knows that rank 3 is missing, though it may never have met it.
+TEST(Blame, RunsAlongEachOfTheChainsThatARankWaitsIn) {
+  for (int impatient : {0, 1, 2}) {
+    const std::string job = fresh_job();
+    std::atomic<bool> told{false};
+    const std::string words = run_threads(0, 4, 4, [&](int rank, int size) -> std::string {
+      plait_comm_config config = config_of(rank, size, job.c_str(), rank < 2 ? "host-a" : "host-b");
+      config.timeout_ms = rank == impatient ? 1'500 : 60'000;
+      Handle h(config);
+      std::string why = h.comm == nullptr ? h.error : sums(h.comm, rank, size, "direct/direct");
+      if (rank == 3) {
+        for (int i = 0; i < 30'000 && !told; i++) usleep(1000);
+        return why;
+      }
+      if (why.empty()) {
+        why = sums(h.comm, rank, size, "direct/direct");
+        if (rank != impatient || (contains(why, "deadline passed") && contains(why, "rank 3"))) why.clear();
+      }
+      if (rank == impatient) told = true;
+      return why;
+    });
+    EXPECT_EQ(words, "") << "rank " << impatient << " gives up first";
+  }
+}
+
 // A file that only this user may read.
 struct SecretFile {
   char path[64] = "/tmp/plait-test-secret-XXXXXX";

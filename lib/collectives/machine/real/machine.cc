@@ -182,9 +182,9 @@ int32_t Machine::peer_awaited(const Enabled& e) const noexcept {
   return peer;
 }
 
-int32_t Machine::awaited() const noexcept {
-  for (uint32_t i = 0; i < active_count_; i++) {
-    const int32_t peer = peer_awaited(active_[i]);
+int32_t Machine::awaited(uint32_t& from) const noexcept {
+  while (from < active_count_) {
+    const int32_t peer = peer_awaited(active_[from++]);
     if (peer != kLocal) return peer;
   }
   return kLocal;

@@ -123,8 +123,8 @@ class Machine {
 
   // Who is waited for and for what: "rank 2 (recv chunk 3+1 ...)", for errors. Allocates.
   std::string waiting_for() const;
-  // The first of them, -1: none.
-  int32_t awaited() const noexcept;
+  // One of them after the other, some perhaps twice: `from` is 0 at first. -1: no more.
+  int32_t awaited(uint32_t& from) const noexcept;
   // Does the next message of a peer that is waited for belong to another call? Then *rank is that peer.
   bool sees_other_call(int32_t* rank) const noexcept;
 
