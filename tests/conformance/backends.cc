@@ -1,5 +1,8 @@
 #include "conformance/backends.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "transport/fake/fake.h"
 #include "transport/hooks/fault.h"
 #include "transport/hooks/trace.h"
@@ -143,7 +146,7 @@ Backend tcp_backend(std::string name, std::string address) {
 }  // namespace
 
 std::vector<Backend> backends() {
-  return {
+  std::vector<Backend> all = {
       fake_backend("fake", {}),
       fake_backend("fake_unmapped", unmapped()),
       fake_backend("fake_reordering", reordering(7, true)),
@@ -161,6 +164,16 @@ std::vector<Backend> backends() {
       tcp_backend("tcp", "127.0.0.1"),
       tcp_backend("tcp6", "::1"),
   };
+#ifdef PLAIT_HAVE_OFI
+  std::ranges::move(ofi_backends(), std::back_inserter(all));
+#endif
+#ifdef PLAIT_HAVE_UCX
+  std::ranges::move(ucx_backends(), std::back_inserter(all));
+#endif
+#ifdef PLAIT_HAVE_VERBS
+  std::ranges::move(verbs_backends(), std::back_inserter(all));
+#endif
+  return all;
 }
 
 }  // namespace plait::transport::conformance

@@ -1,4 +1,5 @@
-// The back ends that the suite runs against. To add one, add an entry in backends.cc.
+// The back ends that the suite runs against. To add one, add an entry in backends.cc; a fabric that needs a
+// library of its own has a file of its own, backends_NAME.cc, whose back ends are named NAME_....
 #pragma once
 
 #include <vector>
@@ -8,5 +9,10 @@
 namespace plait::transport::conformance {
 
 std::vector<Backend> backends();
+
+// Of the fabrics that this build has.
+std::vector<Backend> ofi_backends();
+std::vector<Backend> ucx_backends();
+std::vector<Backend> verbs_backends();
 
 }  // namespace plait::transport::conformance

@@ -10,6 +10,14 @@ std::byte pattern(uint8_t seed, size_t i) noexcept {
   return std::byte((i * 31 + (i >> 8) * 7 + seed * 97 + 13) & 0xff);
 }
 
+const Exclusion* excluded(const Backend& backend) {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  for (const Exclusion& e : backend.excluded) {
+    if (std::string(test.name()).starts_with(e.test)) return &e;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void Buffer::fill(uint8_t seed) noexcept {
@@ -64,6 +72,7 @@ Transfer signal_only(Signal signal, When when, uint64_t cookie) {
 }
 
 void Conformance::SetUp() {
+  if (const Exclusion* e = excluded(GetParam())) GTEST_SKIP() << e->why;
   auto made = GetParam().make();
   if (!made.ok() && made.status().code() == Code::unsupported) GTEST_SKIP() << made.status().text();
   ASSERT_TRUE(made.ok()) << made.status().text();

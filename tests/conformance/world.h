@@ -39,12 +39,20 @@ class World {
 // The tests ask for three ranks.
 constexpr int kRanks = 3;
 
+// A test that a back end's library cannot pass.
+struct Exclusion {
+  // Of a test, or what several begin with; and the sentence that they print when they are skipped.
+  std::string test, why;
+};
+
 struct Backend {
   std::string name;  // letters, digits, underscores
   std::function<Result<std::unique_ptr<World>>()>
       make;  // Code::unsupported: not on this machine, the text says why
-  // False: hardware moves the bytes, so that no poll bounds them (rule 8's 256 KiB).
+  // False: hardware, or a library's own buffers, move the bytes, so that no poll bounds them (rule 8's 256
+  // KiB).
   bool moves_in_poll = true;
+  std::vector<Exclusion> excluded = {};
 
   friend void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 };
