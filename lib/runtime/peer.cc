@@ -171,8 +171,10 @@ Status Peer::link_up() {
     wire.shadow = reinterpret_cast<transport::Shadow*>(shadow_.data());
     wire.shadow_region = shadow_region_.get();
     wire.cookie = uint64_t(rank_) * transport::kMailboxCookies;
-    wire.any_source = !local_.fabric->domain(way_)->capabilities().local_needs_region;
-    wire.max_add = local_.fabric->domain(way_)->capabilities().max_add;
+    const transport::Capabilities& caps = local_.fabric->domain(way_)->capabilities();
+    wire.any_source = !caps.local_needs_region;
+    wire.drops_pages = !caps.holds_pages;
+    wire.max_add = caps.max_add;
   }
   mailbox_.emplace(wire, own);
   return {};

@@ -60,7 +60,7 @@ void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   ring_ = target->lines[stream];
   ring_parts_ = ring_parts(wire);
   slots_ = parts_of(target, stream, ring_parts_);
-  usable_parts_ = wire.mapped == nullptr && wire.any_source ? 0 : ring_parts_;
+  usable_parts_ = wire.mapped == nullptr && wire.drops_pages ? 0 : ring_parts_;
   credit_ = &own->credit[stream].consumed;
   if (wire.mapped == nullptr) part_out_ = wire.shadow->parts_out[stream];
 }
@@ -204,7 +204,7 @@ void Outbox::attach() noexcept {
 
 // All parts were consumed.
 bool Outbox::detach() noexcept {
-  if (!wire_->any_source) return true;
+  if (!wire_->drops_pages) return true;
   if (!drained()) return false;
   if (usable_parts_ != 0) {
     usable_parts_ = 0;
@@ -243,7 +243,7 @@ bool Inbox::peek_tag(uint32_t* tag) const noexcept {
 void Inbox::answer_turns() noexcept {
   const auto turns =
       uint32_t(wire_->endpoint->counter(turns_counter(stream_)).load(std::memory_order_acquire));
-  if (turns != turns_ && turns % 2 == 0)
+  if (turns != turns_ && turns % 2 == 0 && wire_->drops_pages)
     drop_pages(const_cast<std::byte*>(slots_), size_t(ring_parts_) * kPartBytes);
   turns_ = turns;
   (void)signal_up_to(*wire_, grants_counter(stream_), grants_, (turns + 1) / 2);
@@ -305,7 +305,7 @@ bool Mailbox::rest_lines() noexcept {
 // What has left was read from there for the last time.
 bool Mailbox::rest_shadow() noexcept {
   const uint32_t sent = lines_sent(0);
-  if (!wire_.any_source || sent == rested_lines_) return true;
+  if (!wire_.drops_pages || sent == rested_lines_) return true;
   if (!drained()) return false;
   drop_pages(reinterpret_cast<std::byte*>(wire_.shadow), sizeof(Shadow));
   rested_lines_ = sent;

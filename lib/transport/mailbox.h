@@ -108,10 +108,9 @@ struct Wire {
   LinkHead* mapped = nullptr;      // the same by load and store, or null
   Shadow* shadow = nullptr;        // unmapped only
   const Region* shadow_region = nullptr;
-  uint64_t cookie = 0;  // unmapped: a multiple of kMailboxCookies, added to kMailboxCookie
-  // Unmapped: puts may come from memory that is not exposed. Then no device holds on to pages, and those of
-  // parts are given back.
-  bool any_source = false;
+  uint64_t cookie = 0;            // unmapped: a multiple of kMailboxCookies, added to kMailboxCookie
+  bool any_source = false;        // unmapped: puts may come from memory that is not exposed
+  bool drops_pages = false;       // unmapped: no device holds on to pages, and those of parts are given back
   uint16_t max_add = UINT16_MAX;  // of the domain
 };
 

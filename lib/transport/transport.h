@@ -116,6 +116,7 @@ struct Cost {
 
 struct Capabilities {
   bool get = false, needs_flush = false, local_needs_region = false;
+  bool holds_pages = false;        // a device keeps the pages of exposed memory: giving them back would part it from them
   bool target_must_poll = false;   // bytes move only when the target polls
   bool word_last = false;          // the last aligned 8 bytes of a put <= 64 B appear last
   bool detects_death = false;      // false: the runtime watches the peer and calls close()

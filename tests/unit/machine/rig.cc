@@ -79,6 +79,7 @@ void Rank::link(int r) {
     wire.shadow_region = shadow_region_.get();
     wire.cookie = uint64_t(r) * kMailboxCookies;
     wire.any_source = !domain_->capabilities().local_needs_region;
+    wire.drops_pages = !domain_->capabilities().holds_pages;
     wire.max_add = domain_->capabilities().max_add;
   }
   auto* own =
