@@ -202,6 +202,9 @@ typedef struct plait_comm_config {
   const char* programs;       /* files of programs, JSON or MSCCL XML, separated by ':': proved, then algorithms like plait's
                                  own, by their names, where their number of ranks fits (docs/exchange.md). Alike on all
                                  ranks; children inherit them. PLAIT_PROGRAMS */
+  const char* network;        /* what joins ranks of different hosts: "tcp" (default), "tcp:eth1", "verbs", "verbs:mlx5_0",
+                                 "ofi:tcp", "ucx", ... (docs/network.md). Alike on all ranks, else PLAIT_ERR_MISMATCH;
+                                 children inherit it. PLAIT_NETWORK */
 } plait_comm_config;
 
 /* Makes a unique id for one communicator and starts listening for its ranks. Call it in the process that will be rank 0,

@@ -124,6 +124,8 @@ class Communicator {
   Status unlike(int32_t rank) const;
   Status share_identities(const transport::Bounds& bounds, Agreed& agreed);
   Status open_network(const transport::Bounds& bounds, Agreed& agreed);
+  Bytes network_card() const;
+  Status reaches(int32_t rank, const std::string& network, ByteView identity) const;
   Status choose_network();
   Status make_board();
   std::string name_of(int32_t rank) const;

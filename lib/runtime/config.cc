@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "bootstrap/launcher.h"
+#include "runtime/network.h"
 
 namespace plait::runtime {
 namespace {
@@ -57,6 +58,7 @@ Status read_identity(Config& c) {
 
 Status read_network(Config& c) {
   if (const char* interfaces = variable("PLAIT_IFACE")) c.interfaces = interfaces;
+  if (const char* network = variable("PLAIT_NETWORK")) c.network = network;
   if (const char* ports = variable("PLAIT_PORTS")) {
     Status status = parse_ports(ports, &c.port_min, &c.port_max);
     if (!status.ok())
@@ -130,6 +132,7 @@ Status apply_identity(const plait_comm_config& from, Config& c) {
 Status apply_network(const plait_comm_config& from, Config& c) {
   if (from.address != nullptr) c.root = from.address;
   if (from.interface_name != nullptr) c.interfaces = from.interface_name;
+  if (from.network != nullptr) c.network = from.network;
   if (from.port_min != 0 || from.port_max != 0) {
     if (from.port_min == 0 || from.port_max < from.port_min)
       return {Code::invalid, "plait_comm_config: port_min must not be 0, port_max not below it"};
@@ -163,6 +166,10 @@ Status check(Config& c) {
   }
   if (c.job.size() > 80) return {Code::invalid, "the job name is longer than 80 bytes"};
   if (c.host_id.size() > 200) return {Code::invalid, "PLAIT_HOST_ID is longer than 200 bytes"};
+  if (c.network.size() > 200) return {Code::invalid, "PLAIT_NETWORK is longer than 200 bytes"};
+  auto rails = parse_network(c.network);
+  if (!rails.ok()) return {Code::invalid, "PLAIT_NETWORK: " + std::string(rails.status().text())};
+  c.network = to_string(*rails);
   return {};
 }
 
@@ -267,7 +274,7 @@ Result<Config> resolve_child(const Config& parent, const plait_comm_config* conf
                      given.secret_file != nullptr || given.address != nullptr || given.unique_id != nullptr ||
                      given.allgather != nullptr || given.allgather_context != nullptr ||
                      given.parent != nullptr || given.tuning_file != nullptr || given.deterministic != 0 ||
-                     given.programs != nullptr;
+                     given.programs != nullptr || given.network != nullptr;
   if (numbers || names) {
     return Status(Code::invalid,
                   "plait_comm_config: a communicator that is made from another takes its timeouts from here "

@@ -36,12 +36,7 @@ Status Fabric::open_shm(const std::string& host_id, transport::shm::Arena& arena
   return {};
 }
 
-Status Fabric::open_tcp(const transport::tcp::Options& options) {
-  auto domain = transport::tcp::make_domain(options);
-  if (!domain.ok()) return domain.status();
-  set(Way::tcp, std::move(domain).value());
-  return {};
-}
+void Fabric::take_network(std::unique_ptr<transport::Domain> domain) { set(Way::network, std::move(domain)); }
 
 void Fabric::close() noexcept {
   arena_region_.reset();

@@ -9,16 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "base/address.h"
 #include "base/status.h"
 #include "transport/shm/arena.h"
-#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 
 namespace plait::runtime {
 
 // What joins two ranks.
-enum class Way : uint8_t { shm = 0, tcp = 1 };
+enum class Way : uint8_t { shm = 0, network = 1 };
 constexpr size_t kWays = 2;
 
 // Tests: what domains of communicators made from now on are wrapped in; null: nothing. Returns what it was
@@ -32,7 +30,8 @@ class Fabric {
   explicit Fabric(int32_t rank) noexcept : rank_(rank) {}
   // Shared memory, with the whole arena exposed.
   Status open_shm(const std::string& host_id, transport::shm::Arena& arena);
-  Status open_tcp(const transport::tcp::Options& options);
+  // What joins this host to the others (runtime/network.h).
+  void take_network(std::unique_ptr<transport::Domain> domain);
   void close() noexcept;
 
   // Null before it was opened.

@@ -10,8 +10,8 @@
 #include "base/fence.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "bootstrap/interfaces.h"
 #include "runtime/communicator.h"
+#include "runtime/network.h"
 #include "runtime/operators.h"
 
 namespace plait::runtime {
@@ -211,7 +211,7 @@ Status Communicator::share_identities(const transport::Bounds& bounds, Agreed& a
     if (info.deterministic != uint32_t(config_.deterministic)) return unlike(r);
     fences_ = fences_ && info.fences == 1;
     seats[size_t(r)] = info.seat;
-    ways_[size_t(r)] = std::ranges::equal(view, identity) ? Way::shm : Way::tcp;
+    ways_[size_t(r)] = std::ranges::equal(view, identity) ? Way::shm : Way::network;
     const std::string host(reinterpret_cast<const char*>(view.data()), view.size());
     agreed.seating.host_of.push_back(hosts.try_emplace(host, int32_t(hosts.size())).first->second);
     if (r == 0) first_tuning = info.tuning;
@@ -251,65 +251,80 @@ Status Communicator::agree_on_programs(const Status& mine, bool differ, const tr
 }
 
 Status Communicator::choose_network() {
-  auto all = bootstrap::list_interfaces();
-  if (!all.ok()) return all.status();
-  auto chosen = bootstrap::choose(*all, config_.interfaces);
-  if (!chosen.ok()) return chosen.status();
-  // First those that reached the others already.
-  std::vector<Address> addresses;
-  for (const Address& met : group_->contact(config_.rank).addresses) addresses.push_back(met.with_port(0));
-  for (const bootstrap::Interface& i : *chosen) {
-    if (std::find(addresses.begin(), addresses.end(), i.address) == addresses.end())
-      addresses.push_back(i.address);
-  }
-  // A link-local address works on its own link only, and not before the kernel has found it to be the only
-  // one.
-  auto link_local = [](const Address& a) { return a.link_local(); };
-  if (!std::all_of(addresses.begin(), addresses.end(), link_local)) std::erase_if(addresses, link_local);
-  if (addresses.empty()) return {Code::unsupported, "this host has no network interface that is up"};
-  auto first =
-      std::find_if(chosen->begin(), chosen->end(), [&](auto& i) { return i.address == addresses.front(); });
-  const std::string label = "tcp:" + (first == chosen->end() ? to_string(addresses.front()) : first->name);
-  const uint32_t mbps = config_.link_mbps > 0    ? config_.link_mbps
-                        : first == chosen->end() ? 0
-                                                 : bootstrap::speed_mbps(first->name);
-  return fabric_.open_tcp({.addresses = addresses,
-                           .port_min = config_.port_min,
-                           .port_max = config_.port_max,
-                           .label = label,
-                           .bandwidth_Bps = mbps * 125e3});
+  auto rails = parse_network(config_.network);
+  if (!rails.ok()) return rails.status();
+  Place place{config_.interfaces, {}, config_.port_min, config_.port_max, config_.link_mbps};
+  for (const Address& met : group_->contact(config_.rank).addresses) place.known.push_back(met.with_port(0));
+  auto domain = runtime::open_network(*rails, place);
+  if (!domain.ok()) return domain.status();
+  fabric_.take_network(std::move(domain).value());
+  return {};
+}
+
+namespace {
+
+// What ranks tell each other of their networks. Behind it: what they call it, and the domain's identity.
+struct NetworkCard {
+  double bandwidth_Bps = 0;
+  uint32_t name_bytes = 0, unused = 0;
+};
+
+// Of a rank without a network nothing is left.
+bool take_network_card(ByteView& card, NetworkCard& to, std::string& name) {
+  if (!take(card, to) || !(to.bandwidth_Bps >= 0) || std::isinf(to.bandwidth_Bps) ||
+      to.name_bytes > card.size())
+    return false;
+  name.assign(reinterpret_cast<const char*>(card.data()), to.name_bytes);
+  card = card.subspan(to.name_bytes);
+  return true;
+}
+
+}  // namespace
+
+Bytes Communicator::network_card() const {
+  const transport::Domain& domain = *fabric_.domain(Way::network);
+  const ByteView identity = domain.identity();
+  Bytes card;
+  append(card, NetworkCard{domain.capabilities().cost.bandwidth_Bps, uint32_t(config_.network.size()), 0});
+  for (char c : config_.network) card.push_back(std::byte(c));
+  card.insert(card.end(), identity.begin(), identity.end());
+  return card;
 }
 
 // For ranks on other hosts. Every rank comes here when two of them are on two hosts.
 Status Communicator::open_network(const transport::Bounds& bounds, Agreed& agreed) {
   Status opened = choose_network();
-  Bytes mine;
-  if (opened.ok()) {
-    const ByteView identity = fabric_.domain(Way::tcp)->identity();
-    append(mine, fabric_.domain(Way::tcp)->capabilities().cost.bandwidth_Bps);
-    mine.insert(mine.end(), identity.begin(), identity.end());
-  }
-  auto all = group_->allgather(mine, bounds);
+  auto all = group_->allgather(opened.ok() ? network_card() : Bytes(), bounds);
   PLAIT_TRY(opened);
   if (!all.ok()) return all.status();
   for (int32_t r = 0; r < config_.size; r++) {
-    ByteView identity = (*all)[size_t(r)];
-    if (identity.empty() && ways_[size_t(r)] == Way::shm) continue;
-    if (identity.empty())
-      return {Code::peer, name_of(r) + " could not open a network: its own error says why"};
-    double bandwidth_Bps = 0;
-    if (!take(identity, bandwidth_Bps) || !(bandwidth_Bps >= 0) || std::isinf(bandwidth_Bps))
+    ByteView card = (*all)[size_t(r)];
+    if (card.empty() && ways_[size_t(r)] == Way::shm) continue;
+    if (card.empty()) return {Code::peer, name_of(r) + " could not open a network: its own error says why"};
+    NetworkCard its;
+    std::string name;
+    if (!take_network_card(card, its, name))
       return {Code::version, name_of(r) + " sent a broken description of its network"};
     double& slowest = agreed.seating.link_Bps;
-    if (bandwidth_Bps > 0) slowest = slowest > 0 ? std::min(slowest, bandwidth_Bps) : bandwidth_Bps;
+    if (its.bandwidth_Bps > 0)
+      slowest = slowest > 0 ? std::min(slowest, its.bandwidth_Bps) : its.bandwidth_Bps;
     if (ways_[size_t(r)] == Way::shm) continue;
-    if (!fabric_.domain(Way::tcp)->reaches(identity)) {
-      return {Code::unsupported,
-              name_of(r) + " has no address that " + std::string(fabric_.domain(Way::tcp)->name()) +
-                  " of this rank can reach: are both IPv4, or both IPv6? PLAIT_IFACE chooses"};
-    }
+    PLAIT_TRY(reaches(r, name, card));
   }
   return {};
+}
+
+Status Communicator::reaches(int32_t r, const std::string& network, ByteView identity) const {
+  const transport::Domain& domain = *fabric_.domain(Way::network);
+  if (network != config_.network) {
+    auto quoted = [](const std::string& name) { return "\"" + (name.empty() ? "tcp" : name) + "\""; };
+    return {Code::mismatch, "the network of " + name_of(r) + " is " + quoted(network) + ", of this rank " +
+                                quoted(config_.network) +
+                                ": set PLAIT_NETWORK (plait_comm_config.network) alike on all ranks"};
+  }
+  if (domain.reaches(identity)) return {};
+  return {Code::unsupported, name_of(r) + " has no address that " + std::string(domain.name()) +
+                                 " of this rank can reach: are both IPv4, or both IPv6? PLAIT_IFACE chooses"};
 }
 
 }  // namespace plait::runtime

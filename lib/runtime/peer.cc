@@ -126,7 +126,7 @@ Bytes Peer::offer() const {
 
 Status Peer::take_offer(ByteView message) {
   Offer o;
-  if (!decode(message, o) || o.way > uint32_t(Way::tcp))
+  if (!decode(message, o) || o.way > uint32_t(Way::network))
     return {Code::version, "its offer is no offer of this version of plait"};
   if (o.way != uint32_t(way_))
     return {Code::internal, "the two ranks disagree about being on one host: please report it"};

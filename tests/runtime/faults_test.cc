@@ -216,7 +216,7 @@ std::string run_plan(const Plan& p) {
   auto before = runtime::wrap_domains(
       [&](int32_t rank, Way way,
           std::unique_ptr<transport::Domain> domain) -> std::unique_ptr<transport::Domain> {
-        if (way != Way::tcp) return domain;
+        if (way != Way::network) return domain;
         auto wrapped = std::make_unique<FaultDomain>(std::move(domain), transport::hooks::FaultPlan{});
         std::lock_guard lock(wires.mutex);
         wires.of[size_t(rank)] = wrapped.get();

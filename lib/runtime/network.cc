@@ -1,0 +1,145 @@
+#include "runtime/network.h"
+
+#include <algorithm>
+
+#include "bootstrap/interfaces.h"
+#include "runtime/modules.h"
+#include "runtime/peer.h"
+#include "transport/tcp/tcp.h"
+
+namespace plait::runtime {
+namespace {
+
+using transport::Domain;
+
+constexpr std::string_view kTcp = "tcp";
+constexpr size_t kMostRails = 1;
+
+std::string fabrics() {
+  std::string all(kTcp);
+  for (std::string_view name : module_names()) all += ", " + std::string(name);
+  return all;
+}
+
+std::string to_string(const RailSpec& rail) {
+  return rail.detail.empty() ? rail.fabric : rail.fabric + ":" + rail.detail;
+}
+
+struct Addresses {
+  std::vector<Address> all;  // best first
+  std::string interface;     // that of the first, if it is known
+};
+
+// Those of the interfaces that are wanted; first what reached the others already.
+Result<Addresses> addresses_of(const std::string& interfaces, const std::vector<Address>& known) {
+  auto all = bootstrap::list_interfaces();
+  if (!all.ok()) return all.status();
+  auto chosen = bootstrap::choose(*all, interfaces);
+  if (!chosen.ok()) return chosen.status();
+  std::vector<Address> addresses = known;
+  for (const bootstrap::Interface& i : *chosen) {
+    if (std::ranges::find(addresses, i.address) == addresses.end()) addresses.push_back(i.address);
+  }
+  // A link-local address works on its own link only, and not before the kernel has found it to be the only
+  // one.
+  auto link_local = [](const Address& a) { return a.link_local(); };
+  if (!std::ranges::all_of(addresses, link_local)) std::erase_if(addresses, link_local);
+  if (addresses.empty()) return Status(Code::unsupported, "this host has no network interface that is up");
+  auto first = std::ranges::find(*chosen, addresses.front(), &bootstrap::Interface::address);
+  return Addresses{std::move(addresses), first == chosen->end() ? std::string() : first->name};
+}
+
+// The detail is an interface, or what else PLAIT_IFACE takes.
+Result<std::unique_ptr<Domain>> open_tcp(const RailSpec& rail, const Place& place) {
+  const bool own = rail.detail.empty();
+  auto addresses =
+      addresses_of(own ? place.interfaces : rail.detail, own ? place.known : std::vector<Address>());
+  if (!addresses.ok()) return addresses.status();
+  const std::string& interface = addresses->interface;
+  const std::string label = interface.empty() ? to_string(addresses->all.front()) : interface;
+  const uint32_t mbps = place.link_mbps > 0 ? place.link_mbps
+                        : interface.empty() ? 0
+                                            : bootstrap::speed_mbps(interface);
+  return transport::tcp::make_domain({.addresses = addresses->all,
+                                      .port_min = place.port_min,
+                                      .port_max = place.port_max,
+                                      .label = "tcp:" + label,
+                                      .bandwidth_Bps = mbps * 125e3});
+}
+
+// What a communicator asks of any network.
+Status suits(const Domain& domain) {
+  const transport::Capabilities& caps = domain.capabilities();
+  auto lacks = [&](const std::string& what) {
+    return Status(Code::unsupported, std::string(domain.name()) + " " + what);
+  };
+  if (caps.counters < kPeerCounters)
+    return lacks("has " + std::to_string(caps.counters) + " counters an endpoint, " +
+                 std::to_string(kPeerCounters) + " are needed");
+  if (caps.inline_bytes < sizeof(CallRecord))
+    return lacks("takes " + std::to_string(caps.inline_bytes) + " bytes inline, " +
+                 std::to_string(sizeof(CallRecord)) + " are needed");
+  if (caps.max_transfer < transport::kPartBytes * transport::Outbox::kTogether)
+    return lacks("moves " + std::to_string(caps.max_transfer) + " bytes at once, which is too little");
+  return {};
+}
+
+Result<std::unique_ptr<Domain>> open_module(const RailSpec& rail, const Place& place) {
+  auto module = load_module(rail.fabric);
+  if (!module.ok()) return module.status();
+  auto addresses = addresses_of(place.interfaces, place.known);
+  if (!addresses.ok()) return addresses.status();
+  auto domain = (*module)->open({.detail = rail.detail,
+                                 .addresses = addresses->all,
+                                 .port_min = place.port_min,
+                                 .port_max = place.port_max,
+                                 .bandwidth_Bps = place.link_mbps * 125e3});
+  if (!domain.ok()) return domain;
+  PLAIT_TRY(suits(**domain));
+  return domain;
+}
+
+Result<std::unique_ptr<Domain>> open_rail(const RailSpec& rail, const Place& place) {
+  auto domain = rail.fabric == kTcp ? open_tcp(rail, place) : open_module(rail, place);
+  if (domain.ok()) return domain;
+  return Status(domain.status().code(),
+                "the network \"" + to_string(rail) + "\": " + std::string(domain.status().text()));
+}
+
+}  // namespace
+
+Result<std::vector<RailSpec>> parse_network(std::string_view text) {
+  std::vector<RailSpec> rails;
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const size_t colon = one.find(':');
+    RailSpec rail{std::string(one.substr(0, colon)),
+                  colon == one.npos ? std::string() : std::string(one.substr(colon + 1))};
+    if (rail.fabric.empty() && rails.empty() && text.empty()) rail.fabric = kTcp;
+    if (rail.fabric != kTcp && std::ranges::find(module_names(), rail.fabric) == module_names().end()) {
+      return Status(Code::invalid, "the network \"" + std::string(one) + "\" is none: there are " +
+                                       fabrics() + ", each with a colon and what of it, if you like");
+    }
+    rails.push_back(std::move(rail));
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  if (rails.size() > kMostRails) {
+    return Status(Code::invalid, std::to_string(rails.size()) + " networks are more than the " +
+                                     std::to_string(kMostRails) + " that can be used");
+  }
+  return rails;
+}
+
+std::string to_string(const std::vector<RailSpec>& rails) {
+  std::string all;
+  for (const RailSpec& rail : rails) all += (all.empty() ? "" : ",") + to_string(rail);
+  return all;
+}
+
+Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place) {
+  return open_rail(rails.front(), place);
+}
+
+}  // namespace plait::runtime

@@ -1,0 +1,55 @@
+// Fabrics that need a library of their own (libfabric, UCX, libibverbs) are modules: shared objects that are
+// loaded when PLAIT_NETWORK names them, so that whoever does not use such a library neither needs it nor pays
+// for loading it.
+//
+// A module defines plait_fabric_module(). It has copies of plait's own base and transport inside, and shares
+// types with the library that loads it: both must come from one build, which Module::build tells.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "transport/transport.h"
+
+namespace plait::transport {
+
+// What a domain of a fabric is to be made of.
+struct RailRequest {
+  std::string detail;  // of PLAIT_NETWORK, behind the fabric's name and a colon; empty: the fabric chooses
+  std::vector<Address> addresses;       // of this host's interfaces that may be used, best first; ports 0
+  uint16_t port_min = 0, port_max = 0;  // to listen on; 0: any
+  double bandwidth_Bps = 0;             // of a link each way, as the user says; 0: as the device says
+};
+
+// A domain that could be made here, or could not.
+struct RailListing {
+  std::string name;     // what PLAIT_NETWORK would call it: "verbs:mlx5_0"
+  std::string can;      // "get, 64 B inline, detects death"
+  std::string missing;  // why it cannot be used; empty: it can
+};
+
+struct Module {
+  std::string_view build;  // kModuleBuild of what it was compiled with
+  // Where what it logs goes, instead of stderr. Called once, before all else.
+  void (*log_to)(log::Sink sink);
+  Result<std::unique_ptr<Domain>> (*open)(const RailRequest& request);
+  std::vector<RailListing> (*list)();
+};
+
+// What must be equal for types to be shared.
+constexpr std::string_view kModuleBuild = PLAIT_BUILD;
+constexpr const char* kModuleSymbol = "plait_fabric_module";
+
+// Makes `list` and the sentence of a domain alike for all fabrics.
+std::string describe(const Capabilities& capabilities);
+
+}  // namespace plait::transport
+
+// A module defines it; null is no answer.
+extern "C" __attribute__((visibility("default"))) const plait::transport::Module* plait_fabric_module();
