@@ -1,7 +1,11 @@
 #include "perf/show_config.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+
+#include "plait/plait.h"
 
 namespace plait::perf {
 namespace {
@@ -33,6 +37,19 @@ constexpr Variable kVariables[] = {
     {"PLAIT_DUMP", "none", "beginning of the paths of flight records"},
 };
 
+void show_networks() {
+  size_t length = 0;
+  std::string text;
+  plait_status status = plait_list_networks(nullptr, 0, &length);
+  if (status == PLAIT_OK) {
+    text.resize(length);
+    status = plait_list_networks(text.data(), length + 1, &length);
+    text.resize(std::min(text.size(), length));
+  }
+  if (status != PLAIT_OK) text = plait_last_error(nullptr) + std::string("\n");
+  std::printf("\n%-24s %-5s%s\n%s", "network", "used", "what it can do, or why it is not used", text.c_str());
+}
+
 }  // namespace
 
 void show_config() {
@@ -43,6 +60,7 @@ void show_config() {
     std::printf("%-24s %-30s %-12s %s\n", v.name, shown, value == nullptr ? "default" : "environment",
                 v.meaning);
   }
+  show_networks();
 }
 
 }  // namespace plait::perf

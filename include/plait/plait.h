@@ -447,6 +447,12 @@ PLAIT_API plait_status plait_candidates(plait_request* plan, plait_candidate* ca
  * people and may change. Threads and statuses as above. */
 PLAIT_API plait_status plait_explain(plait_request* plan, char* text, size_t capacity, size_t* length);
 
+/* What could join this process to others, as text: a line for each transport and network device here that says whether a
+ * communicator made now, from the environment, would use it, and what it can do, or why it is not used. `text`, `capacity`
+ * and `length` as for plait_explain. Loads the modules of all fabrics: for tools. Any thread.
+ * PLAIT_ERR_INVALID (arguments, environment), PLAIT_ERR_STATE (forked child). */
+PLAIT_API plait_status plait_list_networks(char* text, size_t capacity, size_t* length);
+
 /* Frees a request. PLAIT_ERR_STATE, and nothing freed, while it is not done. NULL is fine. */
 PLAIT_API plait_status plait_request_free(plait_request* request);
 

@@ -1,4 +1,4 @@
-// plait.h: what a call could run, and what is chosen of it.
+// plait.h: what a call could run, over what, and what is chosen of it.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "runtime/api.h"
+#include "runtime/config.h"
 #include "runtime/lists.h"
+#include "runtime/survey.h"
 
 using namespace plait;
 using namespace plait::runtime;
@@ -27,6 +29,16 @@ Status check_plan(const char* function, const plait_request* plan) {
 
 plait_status refuse(plait_request* plan, const Status& status) {
   return is_request(plan) ? report(*plan->comm, status) : report(status);
+}
+
+// What fits, with a NUL behind it.
+void give(const std::string& whole, char* text, size_t capacity, size_t* length) noexcept {
+  if (capacity > 0) {
+    const size_t fits = std::min(capacity - 1, whole.size());
+    std::memcpy(text, whole.data(), fits);
+    text[fits] = '\0';
+  }
+  *length = whole.size();
 }
 
 plait_candidate to_c(const collectives::Weighed& from) {
@@ -63,13 +75,18 @@ plait_status plait_explain(plait_request* plan, char* text, size_t capacity, siz
   if (status.ok() && (length == nullptr || (text == nullptr && capacity > 0)))
     status = {Code::invalid, "plait_explain: length, or text with a capacity, is NULL"};
   if (!status.ok()) return refuse(plan, status);
-  const std::string whole = plan->comm->explain(*plan);
-  if (capacity > 0) {
-    const size_t fits = std::min(capacity - 1, whole.size());
-    std::memcpy(text, whole.data(), fits);
-    text[fits] = '\0';
-  }
-  *length = whole.size();
+  give(plan->comm->explain(*plan), text, capacity, length);
+  return PLAIT_OK;
+}
+
+plait_status plait_list_networks(char* text, size_t capacity, size_t* length) {
+  Status status = forked() ? check_ready() : Status();
+  if (status.ok() && (length == nullptr || (text == nullptr && capacity > 0)))
+    status = {Code::invalid, "plait_list_networks: length, or text with a capacity, is NULL"};
+  if (!status.ok()) return report(status);
+  auto config = resolve(nullptr);
+  if (!config.ok()) return report(config.status());
+  give(survey(*config), text, capacity, length);
   return PLAIT_OK;
 }
 

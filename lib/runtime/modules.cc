@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -21,7 +23,8 @@ constexpr std::string_view kNames[] = {"ofi", "ucx", "verbs"};
 std::string own_folder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return ".";
-  const std::string file = info.dli_fname;
+  std::unique_ptr<char, decltype(&std::free)> real(realpath(info.dli_fname, nullptr), &std::free);
+  const std::string file = real != nullptr ? real.get() : info.dli_fname;
   const size_t slash = file.rfind('/');
   return slash == std::string::npos ? "." : file.substr(0, slash);
 }

@@ -46,9 +46,6 @@ struct Module {
 constexpr std::string_view kModuleBuild = PLAIT_BUILD;
 constexpr const char* kModuleSymbol = "plait_fabric_module";
 
-// Makes `list` and the sentence of a domain alike for all fabrics.
-std::string describe(const Capabilities& capabilities);
-
 }  // namespace plait::transport
 
 // A module defines it; null is no answer.
