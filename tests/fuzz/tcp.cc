@@ -8,6 +8,7 @@ namespace plait::fuzz {
 namespace {
 
 using namespace transport::tcp;
+using transport::sum_of;
 
 // Random bytes hardly ever have the sum that they should: so the last field is made right now and then.
 template <class T>

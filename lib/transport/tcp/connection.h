@@ -5,8 +5,8 @@
 #include <span>
 
 #include "base/file.h"
+#include "transport/regions.h"
 #include "transport/tcp/queue.h"
-#include "transport/tcp/region.h"
 #include "transport/tcp/wire.h"
 
 struct iovec;

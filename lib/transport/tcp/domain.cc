@@ -112,7 +112,7 @@ bool TcpDomain::reaches(ByteView peer) const noexcept {
 }
 
 Result<std::unique_ptr<Region>> TcpDomain::expose(const Memory& memory, Access access) {
-  return LocalRegion::make(regions_, nonce_, memory, access);
+  return LocalRegion::make(kMaker, regions_, nonce_, memory, access);
 }
 
 Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t cookie) {

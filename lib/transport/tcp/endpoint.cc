@@ -43,7 +43,7 @@ void TcpEndpoint::stirred(Connection& connection) noexcept { domain_->stirred(co
 Result<std::unique_ptr<RemoteRegion>> TcpEndpoint::import(ByteView key) {
   if (state_ == State::opened || state_ == State::closed)
     return Status(Code::state, "tcp: a key can be imported after connect(), and not after close()");
-  return PeerRegion::make(this, their_domain_, key);
+  return PeerRegion::make(kMaker, this, their_domain_, key);
 }
 
 std::string TcpEndpoint::peer_name() const {

@@ -5,28 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/hash.h"
-
 namespace plait::transport::tcp {
 
 namespace {
-
-template <class T>
-Result<T> parse_summed(ByteView view, std::string_view what) {
-  T parsed;
-  const size_t bytes = view.size();
-  if (!take(view, parsed) || !view.empty())
-    return Status(Code::invalid, std::to_string(bytes) + " bytes are no " + std::string(what) + " of TCP");
-  if (parsed.magic != kMagic) return Status(Code::invalid, "not a " + std::string(what) + " of TCP");
-  if (parsed.sum != sum_of(parsed))
-    return Status(Code::invalid, "a damaged " + std::string(what) + " of TCP");
-  if (parsed.version != kVersion) {
-    return Status(Code::version, "a " + std::string(what) + " of version " + std::to_string(parsed.version) +
-                                     ", not " + std::to_string(kVersion) +
-                                     ": all ranks must run the same plait");
-  }
-  return parsed;
-}
 
 bool usable(const Address& address) noexcept {
   return address.valid() && address.port != 0 && address.scope == 0 && !address.any();
@@ -56,32 +37,16 @@ Token random_token() noexcept {
   return token;
 }
 
-uint64_t random_word() noexcept {
-  uint64_t word = 0;
-  while (word == 0) word = random_token()[0];
-  return word;
-}
-
 uint8_t family_of(const Address& address) noexcept {
   if (address.family == 4) return address.loopback() ? kLoopback4 : kIp4;
   return address.loopback() ? kLoopback6 : kIp6;
 }
 
-uint64_t sum_of(ByteView bytes) noexcept { return fnv1a(bytes); }
-
 Result<Ticket> parse_ticket(ByteView bytes) {
-  auto ticket = parse_summed<Ticket>(bytes, "ticket");
+  auto ticket = parse_summed<Ticket>(bytes, kMaker, "ticket");
   if (ticket.ok() && !makes_sense(*ticket))
     return Status(Code::invalid, "a ticket of TCP that makes no sense");
   return ticket;
-}
-
-Result<Key> parse_key(ByteView bytes) {
-  auto key = parse_summed<Key>(bytes, "key");
-  if (key.ok() &&
-      (key->zero != 0 || key->zero2 != 0 || key->access > uint8_t(Access::both) || key->bytes == 0))
-    return Status(Code::invalid, "a key of TCP that makes no sense");
-  return key;
 }
 
 std::optional<Identity> parse_identity(ByteView bytes) noexcept {

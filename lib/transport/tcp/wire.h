@@ -10,12 +10,14 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
+#include "transport/keys.h"
 #include "transport/tcp/tcp.h"
 
 namespace plait::transport::tcp {
 
 constexpr uint32_t kMagic = 0x50435450;  // "PTCP"
 constexpr uint16_t kVersion = 1;
+constexpr Maker kMaker{"tcp", "TCP", kMagic, kVersion};
 constexpr uint16_t kCounters = 64;
 
 // The connections of an endpoint.
@@ -27,7 +29,6 @@ using Token = std::array<uint64_t, 2>;
 // In a time that does not depend on where they differ.
 bool same_token(const Token& a, const Token& b) noexcept;
 
-uint64_t random_word() noexcept;  // never 0
 Token random_token() noexcept;
 
 struct Ticket {
@@ -45,17 +46,7 @@ struct Ticket {
 };
 static_assert(sizeof(Ticket) == 192);
 
-struct Key {
-  uint32_t magic = kMagic;
-  uint16_t version = kVersion;
-  uint8_t access = 0, zero = 0;
-  uint64_t owner = 0;  // nonce of the domain
-  uint64_t nonce = 0;
-  uint64_t bytes = 0;
-  uint32_t slot = 0, zero2 = 0;
-  uint64_t sum = 0;
-};
-static_assert(sizeof(Key) == 48);
+using Key = RegionKey;
 
 // What a domain tells of itself for reaches().
 struct Identity {
@@ -84,16 +75,9 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 112);
 
-// FNV-1a: any one changed byte changes it.
-uint64_t sum_of(ByteView bytes) noexcept;
-template <class T>
-uint64_t sum_of(const T& value) noexcept {
-  return sum_of(bytes_of(value).first(sizeof value - sizeof value.sum));
-}
-
 // Code::invalid for what is damaged or something else, Code::version for what another plait wrote.
 Result<Ticket> parse_ticket(ByteView bytes);
-Result<Key> parse_key(ByteView bytes);
+inline Result<Key> parse_key(ByteView bytes) { return parse_region_key(bytes, kMaker); }
 std::optional<Identity> parse_identity(ByteView bytes) noexcept;
 std::optional<Hello> parse_hello(ByteView bytes) noexcept;
 

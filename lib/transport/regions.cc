@@ -1,19 +1,21 @@
-#include "transport/tcp/region.h"
+#include "transport/regions.h"
 
 #include <sched.h>
 #include <unistd.h>
 
-namespace plait::transport::tcp {
+namespace plait::transport {
 
 namespace {
 
-Status check_memory(const Memory& memory, Access access) {
+Status check_memory(const Maker& maker, const Memory& memory, Access access) {
+  const std::string name(maker.name);
   if (memory.kind != MemoryKind::host)
-    return Status(Code::unsupported, "tcp: device memory cannot be exposed");
-  if (memory.base == nullptr || memory.bytes == 0) return Status(Code::invalid, "tcp: no memory to expose");
+    return Status(Code::unsupported, name + ": device memory cannot be exposed");
+  if (memory.base == nullptr || memory.bytes == 0)
+    return Status(Code::invalid, name + ": no memory to expose");
   if (reinterpret_cast<uintptr_t>(memory.base) + memory.bytes < memory.bytes)
-    return Status(Code::invalid, "tcp: memory to expose ends beyond the address space");
-  if (access > Access::both) return Status(Code::invalid, "tcp: no such access");
+    return Status(Code::invalid, name + ": memory to expose ends beyond the address space");
+  if (access > Access::both) return Status(Code::invalid, name + ": no such access");
   return {};
 }
 
@@ -23,8 +25,7 @@ Result<uint32_t> RegionTable::add(const Memory& memory, Access access, uint64_t 
   std::lock_guard lock(mutex_);
   if (free_.empty()) {
     if (owned_.size() == kChunks)
-      return Status(Code::memory,
-                    "tcp: more than " + std::to_string(kChunk * kChunks) + " regions of one domain");
+      return Status(Code::memory, "more than " + std::to_string(kChunk * kChunks) + " regions of one domain");
     const size_t chunk = owned_.size();
     owned_.push_back(std::make_unique<Slot[]>(kChunk));
     free_.reserve(owned_.size() * kChunk);  // remove() allocates nothing
@@ -60,10 +61,12 @@ RegionTable::Pin RegionTable::pin(uint32_t at, uint64_t nonce) noexcept {
   return slot.nonce.load(std::memory_order_seq_cst) == nonce ? std::move(pin) : Pin();
 }
 
-Result<std::unique_ptr<Region>> LocalRegion::make(std::shared_ptr<RegionTable> table, uint64_t domain,
-                                                  const Memory& memory, Access access) {
-  PLAIT_TRY(check_memory(memory, access));
-  Key key;
+Result<std::unique_ptr<Region>> LocalRegion::make(const Maker& maker, std::shared_ptr<RegionTable> table,
+                                                  uint64_t domain, const Memory& memory, Access access) {
+  PLAIT_TRY(check_memory(maker, memory, access));
+  RegionKey key;
+  key.magic = maker.magic;
+  key.version = maker.version;
   key.access = uint8_t(access);
   key.owner = domain;
   key.nonce = random_word();
@@ -75,7 +78,8 @@ Result<std::unique_ptr<Region>> LocalRegion::make(std::shared_ptr<RegionTable> t
   return std::unique_ptr<Region>(std::make_unique<LocalRegion>(std::move(table), memory, key));
 }
 
-LocalRegion::LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory, const Key& key) noexcept
+LocalRegion::LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory,
+                         const RegionKey& key) noexcept
     : Region(memory), table_(std::move(table)), key_(key), pid_(getpid()) {}
 
 // In a forked child a pin may stand for ever: the thread that took it is not there.
@@ -83,11 +87,12 @@ LocalRegion::~LocalRegion() {
   if (getpid() == pid_) table_->remove(key_.slot);
 }
 
-Result<std::unique_ptr<RemoteRegion>> PeerRegion::make(const void* endpoint, uint64_t owner, ByteView view) {
-  auto key = parse_key(view);
+Result<std::unique_ptr<RemoteRegion>> PeerRegion::make(const Maker& maker, const void* endpoint,
+                                                       uint64_t owner, ByteView view) {
+  auto key = parse_region_key(view, maker);
   if (!key.ok()) return key.status();
   if (key->owner != owner) return Status(Code::auth, "the key is not of this peer's region");
   return std::unique_ptr<RemoteRegion>(std::make_unique<PeerRegion>(endpoint, *key));
 }
 
-}  // namespace plait::transport::tcp
+}  // namespace plait::transport

@@ -1,5 +1,6 @@
 // Own memory that peers may reach, and peers' memory. Peers name a region by its slot in their target's table
-// and a nonce; the table says what lies there, to the thread that polls, without a lock.
+// and a nonce; the table says what lies there, to the thread that polls, without a lock. For back ends whose
+// peers say in messages where bytes go, so that what they say is checked before anything moves.
 #pragma once
 
 #include <array>
@@ -9,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "transport/tcp/wire.h"
+#include "transport/keys.h"
 #include "transport/transport.h"
 
-namespace plait::transport::tcp {
+namespace plait::transport {
 
 // The regions of a domain. add() and remove() from any thread, pin() from that which polls.
 class RegionTable {
@@ -67,15 +68,16 @@ class RegionTable {
 
 class LocalRegion final : public Region {
  public:
-  static Result<std::unique_ptr<Region>> make(std::shared_ptr<RegionTable> table, uint64_t domain,
-                                              const Memory& memory, Access access);
-  LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory, const Key& key) noexcept;
+  // `domain`: its nonce. Code::unsupported for memory that is not the host's, Code::invalid for none.
+  static Result<std::unique_ptr<Region>> make(const Maker& maker, std::shared_ptr<RegionTable> table,
+                                              uint64_t domain, const Memory& memory, Access access);
+  LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory, const RegionKey& key) noexcept;
   ~LocalRegion() override;
   ByteView key() const noexcept override { return bytes_of(key_); }
 
  private:
   const std::shared_ptr<RegionTable> table_;
-  const Key key_;
+  const RegionKey key_;
   const int pid_;
 };
 
@@ -83,8 +85,9 @@ class PeerRegion final : public RemoteRegion {
  public:
   // Code::auth when the key is not of the domain `owner`. `endpoint` is compared only, to refuse another's
   // slices.
-  static Result<std::unique_ptr<RemoteRegion>> make(const void* endpoint, uint64_t owner, ByteView key);
-  PeerRegion(const void* endpoint, const Key& key) noexcept
+  static Result<std::unique_ptr<RemoteRegion>> make(const Maker& maker, const void* endpoint, uint64_t owner,
+                                                    ByteView key);
+  PeerRegion(const void* endpoint, const RegionKey& key) noexcept
       : RemoteRegion(key.bytes, Access(key.access)),
         endpoint_(endpoint),
         slot_(key.slot),
@@ -101,4 +104,4 @@ class PeerRegion final : public RemoteRegion {
   const uint64_t nonce_;
 };
 
-}  // namespace plait::transport::tcp
+}  // namespace plait::transport

@@ -1,0 +1,29 @@
+#include "transport/keys.h"
+
+#include <sys/random.h>
+
+#include "base/hash.h"
+#include "transport/transport.h"
+
+namespace plait::transport {
+
+uint64_t random_word() noexcept {
+  uint64_t word = 0;
+  while (word == 0) {
+    while (getrandom(&word, sizeof word, 0) != ssize_t(sizeof word)) {
+    }
+  }
+  return word;
+}
+
+uint64_t sum_of(ByteView bytes) noexcept { return fnv1a(bytes); }
+
+Result<RegionKey> parse_region_key(ByteView bytes, const Maker& maker) {
+  auto key = parse_summed<RegionKey>(bytes, maker, "key");
+  if (key.ok() &&
+      (key->zero != 0 || key->zero2 != 0 || key->access > uint8_t(Access::both) || key->bytes == 0))
+    return Status(Code::invalid, "a key of " + std::string(maker.title) + " that makes no sense");
+  return key;
+}
+
+}  // namespace plait::transport
