@@ -31,7 +31,7 @@ class Ranks {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int hosts() const { return hosts_; }
-  // What joins the ranks, innermost level first: "shm", "tcp", "shm+tcp".
+  // What joins the ranks, innermost level first: "shm", "tcp", "shm+tcp", "shm+ofi:tcp".
   const std::string& transport() const { return transport_; }
 
   void must(plait_status status, const std::string& doing) const;

@@ -244,12 +244,14 @@ plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size
     return report({Code::invalid, "plait_comm_levels: count, or levels with a capacity, is NULL"});
   }
   const Levels here = comm->impl->levels();
-  const plait_level all[] = {
+  plait_level all[] = {
       {0, "host", "shm", here.near, here.hosts},
-      {0, "network", "tcp", comm->impl->size(), 1},
+      {0, "network", "", comm->impl->size(), 1},
   };
+  comm->impl->config().network.copy(all[1].transport, sizeof all[1].transport - 1);
   const size_t known = here.hosts > 1 ? 2 : 1;
-  const Status status = write_list(levels, capacity, std::span(all).first(known), "plait_level");
+  const Status status =
+      write_list(levels, capacity, std::span<const plait_level>(all).first(known), "plait_level");
   if (!status.ok()) return report(status);
   *count = known;
   return PLAIT_OK;

@@ -317,7 +317,7 @@ Status Communicator::open_network(const transport::Bounds& bounds, Agreed& agree
 Status Communicator::reaches(int32_t r, const std::string& network, ByteView identity) const {
   const transport::Domain& domain = *fabric_.domain(Way::network);
   if (network != config_.network) {
-    auto quoted = [](const std::string& name) { return "\"" + (name.empty() ? "tcp" : name) + "\""; };
+    auto quoted = [](const std::string& name) { return "\"" + name + "\""; };
     return {Code::mismatch, "the network of " + name_of(r) + " is " + quoted(network) + ", of this rank " +
                                 quoted(config_.network) +
                                 ": set PLAIT_NETWORK (plait_comm_config.network) alike on all ranks"};
