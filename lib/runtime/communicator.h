@@ -228,6 +228,7 @@ class Communicator {
   std::vector<Way> ways_;  // by rank
   Levels levels_;
   bool crowded_hosts_ = false;                // on some host ranks share cores; alike on all ranks
+  std::string network_kind_;                  // what joins hosts, as far as it must be alike on all ranks
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null until it is needed, and for this rank
   std::vector<int32_t> known_;                // ranks with a Peer ...
   std::vector<int32_t> remote_;               // ... of these, ready and not mapped

@@ -258,6 +258,7 @@ Status Communicator::choose_network() {
   auto domain = runtime::open_network(*rails, place);
   if (!domain.ok()) return domain.status();
   fabric_.take_network(std::move(domain).value());
+  network_kind_ = kind_of(*rails);
   return {};
 }
 
@@ -285,8 +286,8 @@ Bytes Communicator::network_card() const {
   const transport::Domain& domain = *fabric_.domain(Way::network);
   const ByteView identity = domain.identity();
   Bytes card;
-  append(card, NetworkCard{domain.capabilities().cost.bandwidth_Bps, uint32_t(config_.network.size()), 0});
-  for (char c : config_.network) card.push_back(std::byte(c));
+  append(card, NetworkCard{domain.capabilities().cost.bandwidth_Bps, uint32_t(network_kind_.size()), 0});
+  for (char c : network_kind_) card.push_back(std::byte(c));
   card.insert(card.end(), identity.begin(), identity.end());
   return card;
 }
@@ -316,10 +317,10 @@ Status Communicator::open_network(const transport::Bounds& bounds, Agreed& agree
 
 Status Communicator::reaches(int32_t r, const std::string& network, ByteView identity) const {
   const transport::Domain& domain = *fabric_.domain(Way::network);
-  if (network != config_.network) {
+  if (network != network_kind_) {
     auto quoted = [](const std::string& name) { return "\"" + name + "\""; };
     return {Code::mismatch, "the network of " + name_of(r) + " is " + quoted(network) + ", of this rank " +
-                                quoted(config_.network) +
+                                quoted(network_kind_) +
                                 ": set PLAIT_NETWORK (plait_comm_config.network) alike on all ranks"};
   }
   if (domain.reaches(identity)) return {};

@@ -138,6 +138,15 @@ std::string to_string(const std::vector<RailSpec>& rails) {
   return all;
 }
 
+std::string kind_of(const std::vector<RailSpec>& rails) {
+  std::string all;
+  for (const RailSpec& rail : rails) {
+    const bool device = rail.fabric == kTcp || rail.fabric == "verbs";
+    all += (all.empty() ? "" : ",") + (device ? rail.fabric : to_string(rail));
+  }
+  return all;
+}
+
 Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place) {
   return open_rail(rails.front(), place);
 }

@@ -20,6 +20,8 @@ struct RailSpec {
 // Rails of a comma list; of an empty one, TCP. Code::invalid names what is wrong, and what there is.
 Result<std::vector<RailSpec>> parse_network(std::string_view text);
 std::string to_string(const std::vector<RailSpec>& rails);
+// What must be alike on all ranks: not the names of interfaces and devices, which each host may choose.
+std::string kind_of(const std::vector<RailSpec>& rails);
 
 // Where this rank is.
 struct Place {

@@ -26,6 +26,14 @@ TEST(Network, HasADetailBehindTheFirstColon) {
   EXPECT_EQ(to_string(*rails), "tcp:fd00::1");
 }
 
+TEST(Network, IsAlikeWhateverDevicesAreCalled) {
+  auto kind = [](const char* text) { return kind_of(parse_network(text).value()); };
+  EXPECT_EQ(kind("tcp:eth0"), kind("tcp:ens3"));
+  EXPECT_EQ(kind("verbs:mlx5_0"), kind("verbs"));
+  EXPECT_NE(kind("ofi:tcp"), kind("ofi:shm"));
+  EXPECT_NE(kind("ucx"), kind("ofi"));
+}
+
 TEST(Network, NamesWhatThereIsWhenAskedForSomethingElse) {
   for (const char* wrong :
        {"infiniband", ":eth0", "/tmp/evil", "../ofi", "tcp,", ",tcp", "TCP", " tcp", "tcp eth0"}) {
