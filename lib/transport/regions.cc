@@ -87,7 +87,7 @@ LocalRegion::~LocalRegion() {
   if (getpid() == pid_) table_->remove(key_.slot);
 }
 
-Result<std::unique_ptr<RemoteRegion>> PeerRegion::make(const Maker& maker, const void* endpoint,
+Result<std::unique_ptr<RemoteRegion>> PeerRegion::make(const Maker& maker, const Endpoint* endpoint,
                                                        uint64_t owner, ByteView view) {
   auto key = parse_region_key(view, maker);
   if (!key.ok()) return key.status();

@@ -85,21 +85,21 @@ class PeerRegion final : public RemoteRegion {
  public:
   // Code::auth when the key is not of the domain `owner`. `endpoint` is compared only, to refuse another's
   // slices.
-  static Result<std::unique_ptr<RemoteRegion>> make(const Maker& maker, const void* endpoint, uint64_t owner,
-                                                    ByteView key);
-  PeerRegion(const void* endpoint, const RegionKey& key) noexcept
+  static Result<std::unique_ptr<RemoteRegion>> make(const Maker& maker, const Endpoint* endpoint,
+                                                    uint64_t owner, ByteView key);
+  PeerRegion(const Endpoint* endpoint, const RegionKey& key) noexcept
       : RemoteRegion(key.bytes, Access(key.access)),
         endpoint_(endpoint),
         slot_(key.slot),
         nonce_(key.nonce) {}
 
   std::byte* mapped() const noexcept override { return nullptr; }
-  const void* endpoint() const noexcept { return endpoint_; }
+  const Endpoint* endpoint() const noexcept { return endpoint_; }
   uint32_t slot() const noexcept { return slot_; }
   uint64_t nonce() const noexcept { return nonce_; }
 
  private:
-  const void* const endpoint_;
+  const Endpoint* const endpoint_;
   const uint32_t slot_;
   const uint64_t nonce_;
 };

@@ -8,6 +8,9 @@ namespace plait::fuzz {
 namespace {
 
 using namespace transport::tcp;
+using transport::describe;
+using transport::kMaxTransfer;
+using transport::Refusal;
 using transport::sum_of;
 
 // Random bytes hardly ever have the sum that they should: so the last field is made right now and then.

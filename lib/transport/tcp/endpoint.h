@@ -78,8 +78,6 @@ class TcpEndpoint final : public Endpoint {
   void pulse_ready() noexcept;
 
   // post.cc
-  const char* refusal(const Transfer& transfer) const noexcept;
-  const char* remote_refusal(const Transfer& transfer) const noexcept;
   void take(const Transfer& transfer) noexcept;
   void done(const Transfer& transfer) noexcept;
 

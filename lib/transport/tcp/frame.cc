@@ -58,22 +58,4 @@ std::optional<Header> parse_header(ByteView bytes) noexcept {
   return good ? std::optional(h) : std::nullopt;
 }
 
-const char* describe(Refusal refusal) noexcept {
-  switch (refusal) {
-    case Refusal::nonsense:
-      return "a frame that makes no sense";
-    case Refusal::region:
-      return "a transfer to or from a region that is not exposed, or was destroyed";
-    case Refusal::bounds:
-      return "a transfer out of the bounds of its region";
-    case Refusal::rights:
-      return "a transfer that its region's rights do not allow";
-    case Refusal::counter:
-      return "a signal to a counter that is not there";
-    case Refusal::too_many:
-      return "more transfers than may be outstanding";
-  }
-  return "an unknown refusal";
-}
-
 }  // namespace plait::transport::tcp

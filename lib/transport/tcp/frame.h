@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "transport/transfers.h"
 
 namespace plait::transport::tcp {
 
 constexpr size_t kPiece = size_t{256} << 10;  // the most that follows a header
-constexpr uint64_t kMaxTransfer = uint64_t{1} << 46;
 
 enum class FrameKind : uint8_t {
   put = 'P',      // bytes for a region, and with the last of a transfer its signal
@@ -25,10 +25,6 @@ enum FrameFlags : uint8_t {
   kLast = 1,   // put, data: of its transfer
   kAsked = 2,  // put, with kLast: acknowledge it
 };
-
-// Why a frame was refused: what an error frame says.
-enum class Refusal : uint8_t { nonsense = 1, region, bounds, rights, counter, too_many };
-const char* describe(Refusal refusal) noexcept;
 
 struct Header {
   uint8_t kind = 0, flags = 0;

@@ -19,16 +19,6 @@ constexpr size_t kBulky = 4096;  // from here on a payload is not worth a copy
 // cache line, so that what comes after is received to an aligned address.
 constexpr size_t kAhead = sizeof(Header) + 512;
 
-// Nothing when the transfer may be done, and a pin of its region.
-std::optional<Refusal> admit(RegionTable& regions, const Header& h, uint64_t bytes, bool write,
-                             RegionTable::Pin& pin) noexcept {
-  pin = regions.pin(h.slot, h.nonce);
-  if (!pin) return Refusal::region;
-  if (!in_bounds(h.offset, bytes, pin.bytes())) return Refusal::bounds;
-  if (!(write ? may_write(pin.access()) : may_read(pin.access()))) return Refusal::rights;
-  return std::nullopt;
-}
-
 }  // namespace
 
 bool Connection::receive(size_t& budget) noexcept {
@@ -126,14 +116,15 @@ size_t Connection::begin(ByteView bytes) noexcept {
 bool Connection::check(const Header& h) noexcept {
   std::optional<Refusal> refusal;
   RegionTable::Pin pin;
+  const Place place{h.slot, h.nonce, h.offset};
   switch (FrameKind(h.kind)) {
     case FrameKind::put:
       if (h.counter >= endpoint_.counter_count() && h.add != 0) refusal = Refusal::counter;
-      if (!refusal && h.length != 0) refusal = admit(endpoint_.regions(), h, h.length, true, pin);
+      if (!refusal && h.length != 0) refusal = admit(endpoint_.regions(), place, h.length, true, pin);
       break;
     case FrameKind::get:
       if (served_.size() >= kDepth) refusal = Refusal::too_many;
-      if (!refusal && h.value != 0) refusal = admit(endpoint_.regions(), h, h.value, false, pin);
+      if (!refusal && h.value != 0) refusal = admit(endpoint_.regions(), place, h.value, false, pin);
       break;
     case FrameKind::data:
       if (!awaits(h)) refusal = Refusal::nonsense;
