@@ -13,7 +13,8 @@ class UcxDomain;
 
 class UcxEndpoint final : public Endpoint {
  public:
-  static constexpr size_t kFlights = 8;  // messages that UCX has: what is urgent waits for no more
+  // Messages that UCX has, and about how much is in them: what is urgent waits for no more.
+  static constexpr size_t kFlights = 8, kFlyingBytes = size_t{1} << 20;
 
   UcxEndpoint(UcxDomain& domain, const Ticket& mine, uint64_t cookie);
   ~UcxEndpoint() override;
@@ -32,7 +33,7 @@ class UcxEndpoint final : public Endpoint {
   // Sends what it may, up to about `budget` bytes.
   void move(size_t& budget) noexcept;
   size_t harvest(std::span<Done> done) noexcept;
-  bool busy() const noexcept { return !dones_.empty() || can_send(); }
+  bool busy() const noexcept { return !dones_.empty() || landed_ != told_ || can_send(); }
   // The domain goes: no call of it may follow.
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
@@ -47,8 +48,9 @@ class UcxEndpoint final : public Endpoint {
   // post.cc
   void begin(const Transfer& transfer) noexcept;
   Flight& take(Kind kind) noexcept;
-  bool room() const noexcept { return flying_ < kFlights; }
+  bool room() const noexcept { return flying_ < kFlights && flying_bytes_ < kFlyingBytes; }
   bool can_send() const noexcept;
+  bool owes_ack() const noexcept;
   void send_next(size_t& budget) noexcept;
   void send_part(Op& op, OpQueue& queue, size_t& budget) noexcept;
   void answer(Served& get, size_t& budget) noexcept;
@@ -85,7 +87,7 @@ class UcxEndpoint final : public Endpoint {
   SlabQueue<Served> served_;        // to answer
   SlabQueue<DoneItem> dones_;
   Flight* flights_ = nullptr;
-  size_t flying_ = 0;
+  size_t flying_ = 0, flying_bytes_ = 0;
   size_t turn_ = 0;                          // of waiting_[0], waiting_[1], served_
   uint32_t out_number_ = 0, in_number_ = 0;  // of messages
   uint64_t asked_ = 0, acked_ = 0;           // of puts that I sent

@@ -28,10 +28,11 @@ void tune(ucp_config_t* config, const Options& options) {
   const std::string probes = std::to_string(std::max(1, options.keepalive_s - 1));
   // UCX prints to stdout; what matters comes as a status, and we say it.
   if (!user_says({"UCX_LOG_LEVEL"})) ucp_config_modify(config, "LOG_LEVEL", "fatal");
-  // Packets that are worth a system call, or a turn of a shared queue; UCX's own are 8 KiB.
+  // Packets that are worth a system call, or a turn of a shared queue; UCX's own are 8 KiB (docs/transport.md
+  // has figures).
   if (!user_says({"UCX_TCP_TX_SEG_SIZE", "UCX_TCP_RX_SEG_SIZE"})) {
-    ucp_config_modify(config, "TX_SEG_SIZE", "132k");
-    ucp_config_modify(config, "RX_SEG_SIZE", "132k");
+    ucp_config_modify(config, "TX_SEG_SIZE", "520k");
+    ucp_config_modify(config, "RX_SEG_SIZE", "520k");
   }
   if (!user_says({"UCX_POSIX_SEG_SIZE", "UCX_SYSV_SEG_SIZE", "UCX_MM_SEG_SIZE"}))
     ucp_config_modify(config, "MM_SEG_SIZE", "33k");

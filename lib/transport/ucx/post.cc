@@ -7,6 +7,10 @@
 
 namespace plait::transport::ucx {
 
+namespace {
+constexpr uint64_t kAcksAtOnce = 8;
+}
+
 size_t UcxEndpoint::post(std::span<const Transfer> transfers) noexcept {
   size_t taken = 0;
   for (const Transfer& transfer : transfers) {
@@ -62,12 +66,17 @@ void UcxEndpoint::begin(const Transfer& transfer) noexcept {
 
 bool UcxEndpoint::can_send() const noexcept {
   return state_ == State::ready && room() &&
-         (landed_ != told_ || !waiting_[0].empty() || !waiting_[1].empty() || !served_.empty());
+         (owes_ack() || !waiting_[0].empty() || !waiting_[1].empty() || !served_.empty());
+}
+
+// While more comes, one speaks for several.
+bool UcxEndpoint::owes_ack() const noexcept {
+  return landed_ != told_ && (domain_->idle() || landed_ - told_ >= kAcksAtOnce);
 }
 
 // What is on even counters, on odd ones and asked for by the peer take turns.
 void UcxEndpoint::send_next(size_t& budget) noexcept {
-  if (landed_ != told_) {
+  if (owes_ack()) {
     told_ = landed_;
     return tell(Kind::ack, landed_);
   }
@@ -151,6 +160,7 @@ void UcxEndpoint::send(Flight& flight) noexcept {
   Header& h = flight.header;
   if (counted(Kind(h.kind))) h.number = out_number_++;
   if ((h.flags & kAsked) != 0) ++asked_;
+  flying_bytes_ += flight.bytes;
   ucx::send(*peer_, flight);
 }
 
@@ -159,6 +169,7 @@ void UcxEndpoint::sent(Flight& flight) noexcept {
   while (*at != &flight) at = &(*at)->next;
   *at = flight.next;
   --flying_;
+  flying_bytes_ -= flight.bytes;
   if (flight.op != nullptr) finished(*flight.op, Code::ok);
   if (can_send()) domain_->has_work(*this);
 }

@@ -15,7 +15,7 @@ void UcxEndpoint::receive(const Header& h, ByteView payload) noexcept {
   if (kind == Kind::error) return fail(Code::invalid, peer_name() + " refused " + describe(Refusal(h.value)));
   if (state_ != State::ready || h.number != in_number_++) return refuse(Refusal::order);
   if (const auto refusal = land(h, payload)) return refuse(*refusal);
-  if (can_send()) domain_->has_work(*this);
+  if (busy()) domain_->has_work(*this);
 }
 
 // Who connects first says hello to one that does not know it yet, and hears of it by the other's hello.
