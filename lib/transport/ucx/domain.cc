@@ -216,7 +216,7 @@ ucs_status_t UcxDomain::on_message(void* owner, const void* header, size_t heade
 }
 
 size_t UcxDomain::poll(std::span<Done> done) noexcept {
-  idle_ = ucp_worker_progress(library_->worker()) == 0;
+  ucp_worker_progress(library_->worker());
   if (lost_ != 0) {
     lost_ = 0;
     for (auto& peer : peers_) {

@@ -43,8 +43,6 @@ class UcxDomain final : public Domain {
   void has_work(UcxEndpoint& endpoint) noexcept;
   // The peer of this ticket: known already, or met now.
   ucs_status_t meet(const Ticket& ticket, Peer*& peer) noexcept;
-  // The latest poll found nothing new.
-  bool idle() const noexcept { return idle_; }
   Flight& take_flight() noexcept;
   void left_behind(size_t flights) noexcept { strays_ += flights; }
   void forget(UcxEndpoint& endpoint) noexcept;
@@ -70,9 +68,8 @@ class UcxDomain final : public Domain {
   std::shared_ptr<RegionTable> regions_ = std::make_shared<RegionTable>();
   Pools pools_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::unique_ptr<Library> library_;  // goes before them
-  size_t lost_ = 0;                   // peers, of whom endpoints were not told
-  bool idle_ = false;
+  std::unique_ptr<Library> library_;           // goes before them
+  size_t lost_ = 0;                            // peers, of whom endpoints were not told
   size_t strays_ = 0;                          // flights without owners
   std::vector<UcxEndpoint*> endpoints_;        // by place
   std::vector<UcxEndpoint*> busy_;             // with something to send, or Dones

@@ -86,7 +86,6 @@ void UcxEndpoint::drop(Code code) noexcept {
   for (; flights_ != nullptr; flights_ = flights_->next) flights_->revoke();
   domain_->left_behind(flying_);
   flying_ = flying_bytes_ = 0;
-  told_ = landed_;
   for (OpQueue* queue : {&waiting_[0], &waiting_[1], &unacked_, &gets_}) queue->clear();
   served_.clear();
   while (Op* op = ops_.newest()) finished(*op, code);

@@ -33,7 +33,7 @@ class UcxEndpoint final : public Endpoint {
   // Sends what it may, up to about `budget` bytes.
   void move(size_t& budget) noexcept;
   size_t harvest(std::span<Done> done) noexcept;
-  bool busy() const noexcept { return !dones_.empty() || landed_ != told_ || can_send(); }
+  bool busy() const noexcept { return !dones_.empty() || can_send(); }
   // The domain goes: no call of it may follow.
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
@@ -50,7 +50,6 @@ class UcxEndpoint final : public Endpoint {
   Flight& take(Kind kind) noexcept;
   bool room() const noexcept { return flying_ < kFlights && flying_bytes_ < kFlyingBytes; }
   bool can_send() const noexcept;
-  bool owes_ack() const noexcept;
   void send_next(size_t& budget) noexcept;
   void send_part(Op& op, OpQueue& queue, size_t& budget) noexcept;
   void answer(Served& get, size_t& budget) noexcept;

@@ -9,13 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/clock.h"
 #include "transport/ucx/wire.h"
 
 namespace plait::transport::ucx {
 
 namespace {
 
-constexpr int kProbePolls = 8;
+constexpr int kProbeMs = 1000;
 constexpr size_t kPage = 4096;
 
 bool user_says(std::initializer_list<const char*> variables) {
@@ -43,6 +44,7 @@ void tune(ucp_config_t* config, const Options& options) {
   if (!user_says({"UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING", "UCX_MM_ERROR_HANDLING"}))
     ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
   if (!user_says({"UCX_KEEPALIVE_INTERVAL"})) ucp_config_modify(config, "KEEPALIVE_INTERVAL", "1s");
+  if (!user_says({"UCX_TCP_CONN_NB"})) ucp_config_modify(config, "CONN_NB", "y");  // connect() must not wait
   if (!user_says({"UCX_TCP_KEEPIDLE", "UCX_TCP_KEEPINTVL", "UCX_TCP_KEEPCNT"})) {
     ucp_config_modify(config, "KEEPIDLE", "1s");
     ucp_config_modify(config, "KEEPINTVL", "1s");
@@ -149,8 +151,16 @@ void Library::probe() noexcept {
     peer_errors_ = false;
     return;
   }
-  close(end);
-  for (int i = 0; i < kProbePolls; ++i) ucp_worker_progress(worker_);
+  // UCX aborts where RDMA endpoints are closed while they connect.
+  ucp_request_param_t param{};
+  void* request = ucp_ep_flush_nbx(end, &param);
+  const auto flushed = [&] {
+    return !UCS_PTR_IS_PTR(request) || ucp_request_check_status(request) != UCS_INPROGRESS;
+  };
+  for (Deadline give_up = Deadline::in_ms(kProbeMs); !flushed() && !give_up.passed();)
+    ucp_worker_progress(worker_);
+  if (flushed()) close(end);
+  if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
 }
 
 void Library::close(ucp_ep_h& end) noexcept {

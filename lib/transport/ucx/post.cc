@@ -7,10 +7,6 @@
 
 namespace plait::transport::ucx {
 
-namespace {
-constexpr uint64_t kAcksAtOnce = 8;
-}
-
 size_t UcxEndpoint::post(std::span<const Transfer> transfers) noexcept {
   size_t taken = 0;
   for (const Transfer& transfer : transfers) {
@@ -66,17 +62,12 @@ void UcxEndpoint::begin(const Transfer& transfer) noexcept {
 
 bool UcxEndpoint::can_send() const noexcept {
   return state_ == State::ready && room() &&
-         (owes_ack() || !waiting_[0].empty() || !waiting_[1].empty() || !served_.empty());
-}
-
-// While more comes, one speaks for several.
-bool UcxEndpoint::owes_ack() const noexcept {
-  return landed_ != told_ && (domain_->idle() || landed_ - told_ >= kAcksAtOnce);
+         (landed_ != told_ || !waiting_[0].empty() || !waiting_[1].empty() || !served_.empty());
 }
 
 // What is on even counters, on odd ones and asked for by the peer take turns.
 void UcxEndpoint::send_next(size_t& budget) noexcept {
-  if (owes_ack()) {
+  if (landed_ != told_) {
     told_ = landed_;
     return tell(Kind::ack, landed_);
   }
