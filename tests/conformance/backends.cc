@@ -164,6 +164,7 @@ std::vector<Backend> backends() {
       tcp_backend("tcp", "127.0.0.1"),
       tcp_backend("tcp6", "::1"),
   };
+  std::ranges::move(rails_backends(), std::back_inserter(all));
 #ifdef PLAIT_HAVE_OFI
   std::ranges::move(ofi_backends(), std::back_inserter(all));
 #endif

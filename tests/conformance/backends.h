@@ -10,6 +10,9 @@ namespace plait::transport::conformance {
 
 std::vector<Backend> backends();
 
+// Over several of them, in every build.
+std::vector<Backend> rails_backends();
+
 // Of the fabrics that this build has.
 std::vector<Backend> ofi_backends();
 std::vector<Backend> ucx_backends();

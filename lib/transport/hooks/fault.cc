@@ -27,6 +27,11 @@ void FaultDomain::kill_links() noexcept {
   for (FaultEndpoint* endpoint : endpoints_) endpoint->kill("the test killed the link");
 }
 
+void FaultDomain::take_down(bool on) noexcept {
+  down_ = on;
+  if (on) kill_links();
+}
+
 // splitmix64: the same plan gives the same faults everywhere.
 uint64_t FaultDomain::random() noexcept {
   uint64_t z = (random_ += 0x9e3779b97f4a7c15);
@@ -66,6 +71,7 @@ LocalSlice FaultDomain::scratch_byte(std::byte value) noexcept {
 }
 
 Result<std::unique_ptr<Endpoint>> FaultDomain::open(uint16_t counters, uint64_t cookie) {
+  if (down_) return Status(Code::system, std::string(name()) + ": the test took this link down");
   size_t more = size_t(capabilities().depth) + 1;
   slots_.reserve(slots_.size() + more);
   free_.reserve(slots_.size() + more);
@@ -83,10 +89,11 @@ Result<std::unique_ptr<Endpoint>> FaultDomain::open(uint16_t counters, uint64_t 
   return std::unique_ptr<Endpoint>(std::move(made));
 }
 
-Done FaultDomain::translate(Done done) noexcept {
+std::optional<Done> FaultDomain::translate(Done done) noexcept {
   Slot slot = std::exchange(slots_[done.cookie], {});
   free_.push_back(done.cookie);
   done.cookie = slot.cookie;
+  if (slot.mute) return std::nullopt;
   if (slot.link != nullptr) --slot.link->owed;
   if (slot.owner != nullptr) slot.owner->inner_failed(done.status);
   if (done.status == Code::ok && slot.lose) done.status = Code::peer;
@@ -104,10 +111,13 @@ size_t FaultDomain::poll(std::span<Done> done) noexcept {
     if (ready_[i].link != nullptr) --ready_[i].link->owed;
   }
   ready_.erase(ready_.begin(), ready_.begin() + ptrdiff_t(own));
+  if (frozen_) return own;
   std::span<Done> rest = done.subspan(own);
-  size_t n = inner().poll(rest);
-  for (Done& d : rest.first(n)) d = translate(d);
-  return own + n;
+  size_t n = inner().poll(rest), kept = own;
+  for (Done& d : rest.first(n)) {
+    if (const auto translated = translate(d)) done[kept++] = *translated;
+  }
+  return kept;
 }
 
 bool FaultDomain::arm() noexcept {
@@ -115,7 +125,7 @@ bool FaultDomain::arm() noexcept {
   for (const FaultEndpoint* endpoint : endpoints_) {
     if (endpoint->holds()) return false;
   }
-  return inner().arm();
+  return frozen_ || inner().arm();
 }
 
 }  // namespace plait::transport::hooks

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,11 @@ enum class Fault : uint8_t {
   fail,      // not sent, and its Done says Code::peer; `never` fails the endpoint
   lose_ack,  // sent, and its Done says Code::peer though it may have landed
   kill,      // the link dies before it: the endpoint fails with its cookie, the inner one closes
-  fail_on,   // it and every later one on its counter fail: as in real transports, where a later signal would say that
-             // this one had landed
+  fail_on,   // it and every later one on its counter fail: as in real transports, where a later signal would
+            // say that this one had landed
+  mute,  // sent, but its Done does not come before the endpoint closes or fails
 };
-constexpr size_t kFaults = 8;
+constexpr size_t kFaults = 9;
 
 struct FaultRule {
   Fault fault = Fault::drop;
@@ -53,6 +55,11 @@ class FaultDomain final : public WrappedDomain {
   void clear() noexcept { rules_.clear(); }
   // The links of all endpoints open now die.
   void kill_links() noexcept;
+  // While it is so the inner domain is not polled: nothing comes in, nothing is done, nobody is told.
+  // Afterwards what was under way goes on, late.
+  void freeze(bool on) noexcept { frozen_ = on; }
+  // As kill_links(), and no endpoint can be opened while it is so.
+  void take_down(bool on) noexcept;
   // How many transfers were hit so far.
   uint64_t hits(Fault fault) const noexcept { return hits_[size_t(fault)]; }
 
@@ -72,7 +79,7 @@ class FaultDomain final : public WrappedDomain {
     FaultEndpoint* owner = nullptr;   // of an endpoint's own cookie
     std::shared_ptr<FaultLink> link;  // of a transfer's
     std::byte* flip = nullptr;        // corrupt this byte when it is there
-    bool lose = false;
+    bool lose = false, mute = false;
   };
   struct Verdict {
     Fault fault = Fault::none;
@@ -81,7 +88,8 @@ class FaultDomain final : public WrappedDomain {
   Verdict judge(int endpoint) noexcept;
   uint64_t random() noexcept;
   uint64_t take_slot(Slot slot);
-  Done translate(Done done) noexcept;
+  // Nothing: it was muted.
+  std::optional<Done> translate(Done done) noexcept;
   // A Done of our own making; `link` when it is a transfer's.
   void give(uint64_t cookie, Code code, std::shared_ptr<FaultLink> link) {
     ready_.push_back({{cookie, code}, std::move(link)});
@@ -93,6 +101,7 @@ class FaultDomain final : public WrappedDomain {
   std::array<uint64_t, kFaults> hits_{};
   std::vector<FaultEndpoint*> endpoints_;
   int opened_ = 0;
+  bool frozen_ = false, down_ = false;
   std::vector<Slot> slots_;
   std::vector<uint64_t> free_;
   struct Own {

@@ -73,6 +73,7 @@ bool FaultEndpoint::send(const Transfer& t, Fault fault) noexcept {
   slot.cookie = t.cookie;
   slot.link = link_;
   slot.lose = fault == Fault::lose_ack;
+  slot.mute = fault == Fault::mute;
   if (fault == Fault::corrupt && t.remote.bytes != 0) {
     if (t.verb == Verb::put) return send_corrupted(t);
     if (t.verb == Verb::get) slot.flip = t.local.data + domain_->random() % t.local.bytes;
@@ -82,8 +83,11 @@ bool FaultEndpoint::send(const Transfer& t, Fault fault) noexcept {
 
 bool FaultEndpoint::send_plain(Transfer t, FaultDomain::Slot slot) noexcept {
   if (t.when == When::never) return inner().post({&t, 1}) == 1;
+  const bool mute = slot.mute;
+  const uint64_t cookie = slot.cookie;
   t.cookie = domain_->take_slot(std::move(slot));
   bool taken = inner().post({&t, 1}) == 1;
+  if (taken && mute) lost_.push_back(cookie);
   if (!taken) domain_->free_.push_back(t.cookie);
   return taken;
 }

@@ -52,7 +52,7 @@ class FaultEndpoint final : public WrappedEndpoint {
   std::optional<Transfer> second_;  // the other half of a corrupted put
   std::vector<uint64_t> lost_;      // cookies of dropped transfers that wait for the end
   std::shared_ptr<FaultLink> link_ = std::make_shared<FaultLink>();
-  uint64_t failed_ = 0;             // counters on which all fail from now on
+  uint64_t failed_ = 0;  // counters on which all fail from now on
   bool closed_ = false;
   std::string error_;
 };

@@ -18,7 +18,7 @@ namespace plait::transport::tcp {
 constexpr uint32_t kMagic = 0x50435450;  // "PTCP"
 constexpr uint16_t kVersion = 1;
 constexpr Maker kMaker{"tcp", "TCP", kMagic, kVersion};
-constexpr uint16_t kCounters = 64;
+constexpr uint16_t kCounters = 1024;
 
 // The connections of an endpoint.
 enum class Lane : uint8_t { mailbox, bulk, pulse };

@@ -87,6 +87,39 @@ TEST_P(FaultTest, LostAcksLandAllTheSame) {
   EXPECT_EQ(p.b.memory[5], std::byte{42});
 }
 
+TEST_P(FaultTest, AMutedTransferLandsAndIsNotDone) {
+  FaultPair p(options(), nth(Fault::mute, 1));
+  p.a.memory[5] = std::byte{42};
+  ASSERT_TRUE(p.post(p.put(64, {0, 1}, When::delivered, 1)));
+  ASSERT_TRUE(p.pump([&] { return p.b.end->counter(0) == 1; }));
+  p.idle();
+  EXPECT_TRUE(p.a.dones.empty());
+  EXPECT_EQ(p.b.memory[5], std::byte{42});
+  p.a.end->close();
+  p.idle();
+  EXPECT_EQ(p.a.done(1), Code::aborted);
+}
+
+TEST_P(FaultTest, AFrozenLinkIsSilentUntilItThaws) {
+  FaultPair p(options(), {});
+  p.hook->freeze(true);
+  ASSERT_EQ(p.a.end->post(std::array{p.put(64, {0, 1}, When::delivered, 1)}), 1u);
+  p.idle();
+  EXPECT_TRUE(p.a.dones.empty());
+  p.hook->freeze(false);
+  ASSERT_TRUE(p.pump([&] { return p.b.end->counter(0) == 1 && p.a.dones.size() == 1; }));
+  EXPECT_EQ(p.a.done(1), Code::ok);
+}
+
+TEST_P(FaultTest, ALinkThatWasTakenDownOpensAgainLater) {
+  FaultPair p(options(), {});
+  p.hook->take_down(true);
+  EXPECT_EQ(p.a.end->state(), State::failed);
+  EXPECT_EQ(p.hook->open(2, 7).status().code(), Code::system);
+  p.hook->take_down(false);
+  EXPECT_TRUE(p.hook->open(2, 7).ok());
+}
+
 TEST_P(FaultTest, DelayKeepsTheOrderOfACounter) {
   FaultPlan plan;
   plan.rules.push_back({.fault = Fault::delay, .nth = 1, .polls = 30});

@@ -1,0 +1,84 @@
+// What comes in: parts move a counter in their order, by whatever rail they came; and credits for them go
+// back.
+#include "transport/rails/domain.h"
+#include "transport/rails/endpoint.h"
+
+namespace plait::transport::rails {
+
+bool RailsEndpoint::receive() noexcept {
+  bool moved = false;
+  for (size_t counter = 0; counter < in_.size(); ++counter) moved |= receive(counter);
+  return moved;
+}
+
+bool RailsEndpoint::receive(size_t counter) noexcept {
+  In& in = in_[counter];
+  const uint64_t before = in.next;
+  uint64_t adds = 0;
+  // No more than a window: a peer that never pauses has others wait for it no longer.
+  while (in.next - before < mine_.window) {
+    const uint16_t add1 = arrival(counter, in.next % mine_.window, in);
+    if (add1 == 0) break;
+    adds += add1 - 1U;
+    in.next++;
+  }
+  if (in.next == before) return false;
+  may_talk_ = true;
+  if (adds != 0) counters_[counter].fetch_add(adds, std::memory_order_release);
+  if ((in.next - in.told) * 4 >= mine_.window) give_credit(counter);
+  return true;
+}
+
+// add + 1 of the part that is next, 0: it did not come.
+uint16_t RailsEndpoint::arrival(size_t counter, size_t slot, In& in) noexcept {
+  const size_t at = counter * mine_.window + slot;
+  const uint16_t physical = mine_.data(counter, slot);
+  for (size_t n = 0; n < rails_.size(); ++n) {
+    const size_t i = in.rail + n < rails_.size() ? in.rail + n : in.rail + n - rails_.size();
+    if (!rails_[i].receives()) continue;
+    Link& link = rails_[i].link;
+    const auto value = uint16_t(link.counter(physical));
+    const auto add1 = uint16_t(value - link.seen[at]);
+    if (add1 == 0) continue;
+    link.seen[at] = value;
+    in.rail = uint8_t(i);
+    domain_->stirred(i);
+    return add1;
+  }
+  return std::exchange(arrived_[at], uint16_t{0});
+}
+
+// Of a link that is closed: what landed by it and was not its turn yet.
+void RailsEndpoint::sweep(Link& link) noexcept {
+  for (size_t counter = 0; counter < in_.size(); ++counter) {
+    for (size_t slot = 0; slot < mine_.window; ++slot) {
+      const size_t at = counter * mine_.window + slot;
+      const auto add1 = uint16_t(uint16_t(link.counter(mine_.data(counter, slot))) - link.seen[at]);
+      if (add1 != 0) arrived_[at] = add1;
+    }
+  }
+}
+
+// By the rail that the latest part came by, or any other. Where none has room, later.
+void RailsEndpoint::give_credit(size_t counter) noexcept {
+  In& in = in_[counter];
+  const uint64_t parts = in.next - in.told;
+  for (size_t n = 0; n < rails_.size(); ++n) {
+    const size_t i = (in.rail + n) % rails_.size();
+    if (!rails_[i].live() || !post_signal(i, theirs_.credits(counter), uint16_t(parts))) continue;
+    rails_[i].link.credits_sent[counter] += parts;
+    in.told = in.next;
+    in.owed_since_ns = 0;
+    return;
+  }
+}
+
+bool RailsEndpoint::post_signal(size_t rail, size_t counter, uint16_t add) noexcept {
+  Transfer t;
+  t.signal = {uint16_t(counter), add};
+  if (rails_[rail].link.end->post({&t, 1}) != 1) return false;
+  domain_->stirred(rail);
+  return true;
+}
+
+}  // namespace plait::transport::rails

@@ -1,0 +1,131 @@
+// What is due: credits and lines that wait, rails to be tried again, and rails that are silent.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "transport/rails/domain.h"
+#include "transport/rails/endpoint.h"
+
+namespace plait::transport::rails {
+
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kCreditNs = 20 * kMs;  // what a credit waits for others to come
+constexpr int64_t kLineNs = 100 * kMs;   // until a line goes by another rail, too
+constexpr int64_t kProbeNs = 10 * kMs;
+constexpr int64_t kTalkNs = 1000 * kMs;  // until the peer is taken to be ready, though nothing came from it
+// Answered probes of another rail before one is called silent: a peer that computes now and then polls a few
+// times, and need not have come to all rails.
+constexpr uint32_t kRounds = 20;
+
+}  // namespace
+
+int64_t RailsEndpoint::tick(int64_t now) noexcept {
+  if (state_ == State::connecting) return tick_connecting(now);
+  if (state_ != State::ready) return INT64_MAX;
+  if (!may_talk_ && now - ready_since_ns_ > kTalkNs) may_talk_ = true;
+  int64_t due = tick_credits(now);
+  if (!lines_.empty()) {
+    if (line_since_ns_ == 0) line_since_ns_ = now;
+    if (now - line_since_ns_ >= kLineNs) line_late_ = true, line_since_ns_ = now;
+    due = std::min(due, line_since_ns_ + kLineNs);
+  }
+  for (size_t i = 0; i < rails_.size() && state_ == State::ready; ++i) {
+    due = std::min(due, rails_[i].live() ? tick_silence(i, now) : tick_rail(i, now));
+  }
+  return state_ == State::ready ? due : INT64_MAX;
+}
+
+int64_t RailsEndpoint::tick_connecting(int64_t now) noexcept {
+  if (ready_since_ns_ == 0) return INT64_MAX;
+  const int64_t due = ready_since_ns_ + domain_->options().join_ms * kMs;
+  if (now < due) return due;
+  for (Rail& rail : rails_) {
+    if (rail.refused || rail.link.end->state() == State::ready) continue;
+    rail.refused = true;
+    rail.error = "it did not connect in time";
+    rail.link.end->close();
+  }
+  return now;
+}
+
+int64_t RailsEndpoint::tick_rail(size_t i, int64_t now) noexcept {
+  Rail& rail = rails_[i];
+  const Phase phase = rail.state.phase();
+  if (phase == Phase::dying) return INT64_MAX;
+  if (now < rail.due_ns) return rail.due_ns;
+  if (phase == Phase::down) {
+    act(i, rail.state.on(Event::retry), {});
+  } else {
+    die(i, "it did not come back in time");
+  }
+  return now + kMs;
+}
+
+int64_t RailsEndpoint::tick_credits(int64_t now) noexcept {
+  int64_t due = INT64_MAX;
+  for (size_t counter = 0; counter < in_.size(); ++counter) {
+    In& in = in_[counter];
+    if (in.next == in.told) continue;
+    if (in.owed_since_ns == 0) in.owed_since_ns = now;
+    if (now - in.owed_since_ns >= kCreditNs) give_credit(counter);
+    if (in.next != in.told) due = std::min(due, std::max(in.owed_since_ns + kCreditNs, now + kMs));
+  }
+  return due;
+}
+
+// A rail is dead when it owes something, gives none of it for `silent_ms`, and the peer answers on another
+// rail all the while. A peer that merely computes answers on none.
+int64_t RailsEndpoint::tick_silence(size_t i, int64_t now) noexcept {
+  Link& link = rails_[i].link;
+  if (link.waiting == 0 && link.parts_out == 0) {
+    link.quiet_since_ns = 0;
+    return INT64_MAX;
+  }
+  const int64_t silent_ns = domain_->options().silent_ms * kMs;
+  if (link.quiet_since_ns == 0 || link.dones != link.dones_before) {
+    link.dones_before = link.dones;
+    link.quiet_since_ns = now;
+    link.rounds = 0;
+  }
+  if (now - link.quiet_since_ns < silent_ns / 3) return link.quiet_since_ns + silent_ns / 3;
+  if (now - link.probed_ns >= kProbeNs) {
+    link.probed_ns = now;
+    if (link.waiting == 0) probe_own(i);
+    if (!probe_others(i)) return INT64_MAX;  // there is none to compare it with
+  }
+  if (link.rounds >= kRounds && now - link.quiet_since_ns >= silent_ns) {
+    die(i, "nothing that it took was done for " + std::to_string((now - link.quiet_since_ns) / kMs) +
+               " ms, while the peer answered on another rail: the link is cut or stuck");
+    return now;
+  }
+  return now + kProbeNs;
+}
+
+void RailsEndpoint::probe_own(size_t i) noexcept {
+  for (size_t slot = 0; slot < parts_.size() && rails_[i].link.waiting == 0; ++slot) {
+    if (parts_[slot].rail == i) fence_part(slot);
+  }
+}
+
+// True when there are others.
+bool RailsEndpoint::probe_others(size_t rail) noexcept {
+  bool any = false;
+  for (size_t i = 0; i < rails_.size(); ++i) {
+    if (i == rail || !rails_[i].live()) continue;
+    any = true;
+    Link& link = rails_[i].link;
+    if (link.probing) continue;
+    Transfer t;
+    t.when = When::delivered;
+    t.signal = {theirs_.probes(), 0};
+    t.cookie = domain_->cookie(link.id, kProbeTag);
+    if (link.end->post({&t, 1}) != 1) continue;
+    link.probing = true;
+    link.waiting++;
+    domain_->stirred(i);
+  }
+  return any;
+}
+
+}  // namespace plait::transport::rails

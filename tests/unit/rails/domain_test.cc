@@ -1,0 +1,137 @@
+#include <thread>
+
+#include "unit/rails/pair.h"
+
+namespace plait::transport::rails {
+namespace {
+
+TEST(Rails, WhatCannotBeARailIsRefused) {
+  EXPECT_EQ(make_domain({}).status().code(), Code::invalid);
+  fake::FakeNetwork network;
+  fake::FakeOptions shallow;
+  shallow.capabilities.counters = 4;
+  std::vector<std::unique_ptr<Domain>> rails;
+  rails.push_back(network.make_domain("few", shallow));
+  const Status status = make_domain(std::move(rails)).status();
+  EXPECT_EQ(status.code(), Code::unsupported);
+  EXPECT_NE(status.text().find("few cannot be a rail: its endpoints have 4 counters"), std::string_view::npos)
+      << status.text();
+}
+
+TEST(Rails, PeersMustHaveAsManyRailsAndCounters) {
+  const MakeRail make = over_fakes(2);
+  Pair two(2, make), three(3, make);
+  auto a = two.a.domain->open(2, 1).value();
+  auto b = three.a.domain->open(2, 1).value();
+  EXPECT_EQ(a->connect(b->ticket()).code(), Code::unsupported);
+  EXPECT_FALSE(two.a.domain->reaches(three.a.domain->identity()));
+  auto c = two.b.domain->open(3, 1).value();
+  EXPECT_EQ(a->connect(c->ticket()).code(), Code::unsupported);
+  auto d = two.b.domain->open(2, 1).value();
+  EXPECT_TRUE(a->connect(d->ticket()).ok()) << "refusals use nothing up";
+}
+
+TEST(Rails, ADeadRailIsReportedAndComesBack) {
+  for (const MakeRail& make : {over_fakes(2), over_tcp()}) {
+    Pair p(2, make);
+    std::byte* from = p.a.expose(size_t{4} << 20, Access::none);
+    std::byte* to = p.b.expose(size_t{4} << 20, Access::write);
+    ASSERT_TRUE(p.connect(2));
+    std::fill_n(from, size_t{4} << 20, std::byte{5});
+    Transfer t{Verb::put,
+               When::delivered,
+               {1, 1},
+               p.a.regions[0]->slice(0, size_t{4} << 20).value(),
+               p.a.remotes[0]->slice(0, size_t{4} << 20).value(),
+               9};
+    ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+    for (int i = 0; i < 5; ++i) p.poll();
+    p.b.hooks[1]->kill_links();
+    ASSERT_TRUE(p.pump([&] { return p.b.end->counter(1) == 1 && p.a.count(9) == 1; }));
+    EXPECT_TRUE(std::all_of(to, to + (size_t{4} << 20), [](std::byte b) { return b == std::byte{5}; }));
+    ASSERT_TRUE(p.pump([&] { return p.all_live(); }));
+    for (const Side& side : p.sides) {
+      const auto report = side.domain->report();
+      EXPECT_EQ(report[0].deaths, 0u);
+      EXPECT_EQ(report[1].deaths, 1u);
+      EXPECT_EQ(report[1].returns, 1u);
+    }
+    EXPECT_GE(p.a.domain->report()[0].bytes, size_t{2} << 20);
+  }
+}
+
+TEST(Rails, AllRailsDeadIsOneError) {
+  for (const MakeRail& make : {over_fakes(2), over_tcp()}) {
+    Pair p(2, make);
+    ASSERT_TRUE(p.connect(1));
+    Transfer t{Verb::put, When::delivered, {0, 1}, {}, {}, 3};
+    for (auto* hook : p.a.hooks) hook->freeze(true);
+    ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+    for (auto* hook : p.a.hooks) hook->freeze(false), hook->take_down(true);
+    ASSERT_TRUE(p.pump([&] { return p.a.count(kEndCookie) == 1 && p.b.count(kEndCookie) == 1; }));
+    for (int i = 0; i < 200; ++i) p.poll();
+    for (const Side& side : p.sides) {
+      EXPECT_EQ(side.end->state(), State::failed);
+      EXPECT_EQ(side.count(kEndCookie), 1u);
+      const std::string_view why = side.end->error();
+      EXPECT_NE(why.find("all 2 rails to the peer are dead: rail 0 ("), std::string_view::npos) << why;
+      EXPECT_NE(why.find("; rail 1 ("), std::string_view::npos) << why;
+    }
+    ASSERT_EQ(p.a.count(3), 1u);
+    EXPECT_EQ(p.a.dones.size(), 2u);
+  }
+}
+
+// It polls now and then, answers on no rail for a while, and loses none of them.
+TEST(Rails, APeerThatComputesKeepsItsRails) {
+  for (const MakeRail& make : {over_fakes(5), over_tcp()}) {
+    Pair p(2, make);
+    p.a.expose(size_t{1} << 20, Access::none);
+    p.b.expose(size_t{1} << 20, Access::write);
+    ASSERT_TRUE(p.connect(2));
+    for (uint64_t round = 1; round <= 3; ++round) {
+      Transfer all[] = {{Verb::put,
+                         When::delivered,
+                         {1, 1},
+                         p.a.regions[0]->slice(0, size_t{1} << 20).value(),
+                         p.a.remotes[0]->slice(0, size_t{1} << 20).value(),
+                         round},
+                        {Verb::put, When::never, {0, 1}, {}, {}, 0}};
+      ASSERT_EQ(p.a.end->post(all), 2u);
+      for (const Deadline computing = Deadline::in_ms(200); !computing.passed(); std::this_thread::yield()) {
+        p.a.poll();
+        if (computing.left_ms() == 100) p.b.poll();
+      }
+      ASSERT_TRUE(p.pump([&] { return p.a.count(round) == 1; }));
+    }
+    for (const Side& side : p.sides) {
+      for (const RailReport& rail : side.domain->report()) EXPECT_EQ(rail.deaths, 0u) << rail.name;
+    }
+  }
+}
+
+TEST(Rails, ASilentRailIsTakenOut) {
+  for (const MakeRail& make : {over_fakes(2), over_tcp()}) {
+    Pair p(2, make);
+    p.a.expose(size_t{1} << 20, Access::none);
+    p.b.expose(size_t{1} << 20, Access::write);
+    ASSERT_TRUE(p.connect(2));
+    p.b.hooks[0]->freeze(true);
+    p.a.hooks[0]->freeze(true);
+    Transfer t{Verb::put,
+               When::delivered,
+               {1, 1},
+               p.a.regions[0]->slice(0, size_t{1} << 20).value(),
+               p.a.remotes[0]->slice(0, size_t{1} << 20).value(),
+               4};
+    ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+    ASSERT_TRUE(p.pump([&] { return p.b.end->counter(1) == 1 && p.a.count(4) == 1; }));
+    EXPECT_EQ(p.a.domain->report()[0].deaths, 1u);
+    p.a.hooks[0]->freeze(false);
+    p.b.hooks[0]->freeze(false);
+    EXPECT_TRUE(p.pump([&] { return p.all_live(); }));
+  }
+}
+
+}  // namespace
+}  // namespace plait::transport::rails

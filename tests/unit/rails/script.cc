@@ -1,0 +1,258 @@
+#include "unit/rails/script.h"
+
+#include <algorithm>
+
+namespace plait::transport::rails {
+
+namespace {
+
+constexpr std::byte kTaken{0xee}, kFree{0x77};  // what a reader and a sender leave where they are done
+
+std::byte get_value(size_t at) { return std::byte((at * 13 + (at >> 9) * 5 + 3) & 0xff); }
+
+}  // namespace
+
+Script::Script(uint64_t seed, size_t rails, const MakeRail& make) : random_(seed), pair_(rails, make) {
+  hurts_left_ = 3 + random(5);
+  for (size_t from = 0; from < 2; ++from) {
+    for (size_t i = 0; i < kStreams; ++i) {
+      Stream s;
+      s.from = from;
+      s.index = i;
+      s.slot_bytes = i == 0 ? 64 : i == 1 ? 8000 : 400'000;
+      s.total = i == 0 ? 60 + random(200) : i == 1 ? 30 + random(60) : 5 + random(12);
+      s.source = pair_.sides[from].expose(kSlots * s.slot_bytes, Access::none);
+      streams_.push_back(s);
+    }
+  }
+  for (Stream& s : streams_) {  // region i of a side, of those that the other may write: stream i to it
+    s.target = pair_.sides[1 - s.from].expose(kSlots * s.slot_bytes, Access::write);
+    std::fill_n(s.target, kSlots * s.slot_bytes, kTaken);
+  }
+  for (Side& side : pair_.sides) {
+    std::byte* source = side.expose(kGetBytes, Access::read);
+    for (size_t i = 0; i < kGetBytes; ++i) source[i] = get_value(i);
+    side.expose(kGetBytes, Access::none);
+  }
+  gets_left_ = {random(12), random(12)};
+}
+
+void Script::wrong(const std::string& what) {
+  if (wrong_.empty()) wrong_ = what;
+}
+
+std::byte Script::value(const Stream& s, uint64_t n, size_t at) const {
+  return std::byte((n * 31 + at * 7 + (at >> 8) * 3 + s.index * 17 + s.from) &
+                   0x6f);  // neither kTaken nor kFree
+}
+
+// Its slot was given back: source and target are the script's to write.
+void Script::begin(Stream& s) {
+  Message m;
+  m.bytes = 1 + random(random(3) == 0 ? s.slot_bytes : std::min<size_t>(s.slot_bytes, 300));
+  m.parts = 1 + random(std::min<size_t>(m.bytes, 3));
+  m.add = uint16_t(1 + random(3));
+  m.sum = s.adds += m.add;
+  m.when = When(random(3));
+  m.cookie = ++cookie_;
+  if (m.when != When::never) wanted_[s.from].push_back(m.cookie);
+  std::byte* slot = s.source + s.begun % kSlots * s.slot_bytes;
+  for (size_t i = 0; i < m.bytes; ++i) slot[i] = value(s, s.begun, i);
+  s.sent.push_back(m);
+  s.begun++;
+}
+
+void Script::post_part(Stream& s) {
+  Message& m = s.sent.back();
+  Side& side = pair_.sides[s.from];
+  const size_t base = (s.begun - 1) % kSlots * s.slot_bytes;
+  const size_t from = m.bytes * m.posted / m.parts, to = m.bytes * (m.posted + 1) / m.parts;
+  const bool last = m.posted + 1 == m.parts;
+  // Regions of a side: its kStreams sources, then its kStreams targets, then what is got. Those of the other
+  // are alike.
+  Transfer t;
+  t.signal = {uint16_t(s.index), last ? m.add : uint16_t{0}};
+  t.when = last ? m.when : When::never;
+  t.cookie = m.cookie;
+  t.local = side.regions[s.index]->slice(base + from, to - from).value();
+  t.remote = side.remotes[kStreams + s.index]->slice(base + from, to - from).value();
+  if (side.end->post({&t, 1}) == 1 && ++m.posted == m.parts) s.whole++;
+}
+
+// The reader: what a counter covers is there, whole; then the slot is scribbled over, and given back.
+void Script::take(Stream& s) {
+  Side& side = pair_.sides[1 - s.from];
+  const uint64_t now = side.end->counter(uint16_t(s.index));
+  if (now < s.seen) return wrong("a counter went back");
+  s.seen = now;
+  if (s.sent.empty() || now < s.sent.front().sum) return;
+  const Message& m = s.sent.front();
+  if (m.posted != m.parts) return wrong("a counter moved before its signal was posted");
+  std::byte* slot = s.target + s.taken % kSlots * s.slot_bytes;
+  for (size_t i = 0; i < m.bytes && !s.read; ++i) {
+    if (slot[i] != value(s, s.taken, i))
+      return wrong("stream " + std::to_string(s.index) + " message " + std::to_string(s.taken) + ": byte " +
+                   std::to_string(i) + " of " + std::to_string(m.bytes) +
+                   " is not there, or of another time");
+  }
+  std::fill_n(slot, s.slot_bytes, kTaken);
+  s.read = true;
+  Transfer credit;
+  credit.signal = {uint16_t(kStreams + s.index), 1};
+  if (side.end->post({&credit, 1}) == 0) return;
+  s.read = false;
+  s.taken++;
+  s.sent.pop_front();
+}
+
+// A slot that was given back stays as it was left, whatever is under way.
+void Script::check_scribbled(const Stream& s) {
+  const size_t behind = s.begun - s.taken;
+  if (behind == kSlots) return;
+  const uint64_t n = s.begun + random(kSlots - behind);
+  const std::byte* slot = s.target + n % kSlots * s.slot_bytes;
+  if (std::any_of(slot, slot + s.slot_bytes, [](std::byte b) { return b != kTaken; }))
+    wrong("something landed late");
+}
+
+void Script::start_get(size_t i) {
+  Side& side = pair_.sides[i];
+  const size_t at = random(kGetBytes), bytes = 1 + random(kGetBytes - at);
+  Get get{++cookie_, at, bytes};
+  Transfer t;
+  t.verb = Verb::get;
+  t.when = When::delivered;
+  t.signal.counter = uint16_t(random(2 * kStreams));
+  t.local = side.regions[2 * kStreams + 1]->slice(at, bytes).value();
+  t.remote = side.remotes[2 * kStreams]->slice(at, bytes).value();
+  t.cookie = get.cookie;
+  std::fill_n(t.local.data, bytes, kFree);
+  if (side.end->post({&t, 1}) == 0) return;
+  gets_left_[i]--;
+  gets_[i].push_back(get);
+  wanted_[i].push_back(get.cookie);
+}
+
+void Script::harvest(size_t i) {
+  Side& side = pair_.sides[i];
+  side.poll();
+  for (const Done& d : side.dones) {
+    const auto wanted = std::ranges::find(wanted_[i], d.cookie);
+    if (wanted == wanted_[i].end()) return wrong("a Done came that nobody waits for, or twice");
+    wanted_[i].erase(wanted);
+    if (d.status != Code::ok) return wrong("a Done says " + std::string(code_name(d.status)));
+    if (!gets_[i].empty() && gets_[i].front().cookie == d.cookie) {
+      const std::byte* got = side.memory[2 * kStreams + 1].data();
+      for (size_t at = gets_[i].front().at; at < gets_[i].front().at + gets_[i].front().bytes; ++at) {
+        if (got[at] != get_value(at)) return wrong("a get brought other bytes");
+      }
+      gets_[i].pop_front();
+    }
+    // A Done frees the source, however it may have to be sent again.
+    for (Stream& s : streams_) {
+      if (s.from != i) continue;
+      for (size_t k = 0; k < s.sent.size(); ++k) {
+        if (s.sent[k].cookie != d.cookie || s.sent[k].when == When::never) continue;
+        if (s.sent[k].parts == 1)
+          std::fill_n(s.source + (s.taken + k) % kSlots * s.slot_bytes, s.slot_bytes, kFree);
+      }
+    }
+  }
+  side.dones.clear();
+}
+
+// One rail that lives is left alone.
+void Script::hurt() {
+  std::vector<size_t> fine;
+  for (size_t i = 0; i < pair_.rails; ++i) {
+    const bool hurts = std::ranges::any_of(hurts_, [&](const Hurt& h) { return h.rail == i; });
+    if (!hurts && pair_.live(i)) fine.push_back(i);
+  }
+  if (fine.size() < 2) return;
+  --hurts_left_;
+  const size_t rail = fine[random(fine.size())], side = random(2);
+  hooks::FaultDomain& hook = *pair_.sides[side].hooks[rail];
+  const Deadline until = Deadline::in_ms(int64_t(random(60)));
+  switch (random(7)) {
+    case 0:
+      return hook.kill_links();
+    case 1:
+      hook.take_down(true);
+      break;
+    case 2:
+      hook.freeze(true);
+      hurts_.push_back({side, rail, Deadline::in_ms(int64_t(random(200)))});
+      return;
+    case 3:
+      hook.add({.fault = hooks::Fault::mute, .probability = 0.5});
+      break;
+    case 4:
+      hook.add({.fault = hooks::Fault::lose_ack, .probability = 0.1});
+      break;
+    case 5:
+      hook.add({.fault = hooks::Fault::delay, .probability = 0.3, .polls = uint32_t(1 + random(400))});
+      break;
+    default:
+      hook.add({.fault = hooks::Fault::kill, .probability = 0.1});
+      break;
+  }
+  hurts_.push_back({side, rail, until});
+}
+
+void Script::heal(bool all) {
+  std::erase_if(hurts_, [&](const Hurt& h) {
+    if (!all && !h.until.passed()) return false;
+    hooks::FaultDomain& hook = *pair_.sides[h.side].hooks[h.rail];
+    hook.clear();
+    hook.freeze(false);
+    hook.take_down(false);
+    return true;
+  });
+}
+
+bool Script::over() const {
+  return std::ranges::all_of(streams_, [](const Stream& s) { return s.taken == s.total; }) &&
+         wanted_[0].empty() && wanted_[1].empty() && gets_left_[0] + gets_left_[1] == 0;
+}
+
+std::string Script::run() {
+  if (!pair_.connect(2 * kStreams)) return "it does not connect";
+  const Deadline deadline = Deadline::in_ms(30'000);
+  while (wrong_.empty() && !over()) {
+    for (Stream& s : streams_) {
+      // What the peer's credits say, not what the shadow knows.
+      const uint64_t back = pair_.sides[s.from].end->counter(uint16_t(kStreams + s.index));
+      if (back > s.taken) wrong("a credit came that was not given");
+      if (s.whole == s.begun && s.begun < s.total && s.begun - back < kSlots && random(3) == 0) begin(s);
+      if (s.whole < s.begun) post_part(s);
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      if (gets_left_[i] != 0 && gets_[i].empty() && random(20) == 0) start_get(i);
+    }
+    for (size_t i = random(3); i > 0; --i) harvest(random(2));
+    for (Stream& s : streams_) {
+      if (random(2) == 0) take(s);
+      if (random(10) == 0) check_scribbled(s);
+    }
+    if (hurts_left_ != 0 && random(100) == 0) hurt();
+    heal(false);
+    for (const Side& side : pair_.sides) {
+      if (side.end->state() != State::ready) wrong("the endpoint failed: " + std::string(side.end->error()));
+    }
+    if (deadline.passed()) wrong("it hangs");
+  }
+  heal(true);
+  if (!wrong_.empty()) return wrong_;
+  if (!pair_.pump([&] { return pair_.all_live(); })) return "a rail did not come back";
+  for (int i = 0; i < 100; ++i) pair_.poll();
+  for (const Stream& s : streams_) {
+    if (pair_.sides[1 - s.from].end->counter(uint16_t(s.index)) != s.adds) return "a counter is not exact";
+    if (pair_.sides[s.from].end->counter(uint16_t(kStreams + s.index)) != s.total)
+      return "a credit is not exact";
+  }
+  if (!pair_.a.dones.empty() || !pair_.b.dones.empty()) return "a Done came that nobody waits for";
+  for (size_t i = 0; i < streams_.size() * 20; ++i) check_scribbled(streams_[i % streams_.size()]);
+  return wrong_;
+}
+
+}  // namespace plait::transport::rails
