@@ -101,7 +101,7 @@ TEST_P(FaultTest, AMutedTransferLandsAndIsNotDone) {
 }
 
 TEST_P(FaultTest, AFrozenLinkIsSilentUntilItThaws) {
-  FaultPair p(options(), {});
+  FaultPair p(options(), FaultPlan{});
   p.hook->freeze(true);
   ASSERT_EQ(p.a.end->post(std::array{p.put(64, {0, 1}, When::delivered, 1)}), 1u);
   p.idle();
@@ -112,7 +112,7 @@ TEST_P(FaultTest, AFrozenLinkIsSilentUntilItThaws) {
 }
 
 TEST_P(FaultTest, ALinkThatWasTakenDownOpensAgainLater) {
-  FaultPair p(options(), {});
+  FaultPair p(options(), FaultPlan{});
   p.hook->take_down(true);
   EXPECT_EQ(p.a.end->state(), State::failed);
   EXPECT_EQ(p.hook->open(2, 7).status().code(), Code::system);

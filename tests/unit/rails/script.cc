@@ -92,8 +92,9 @@ void Script::take(Stream& s) {
   for (size_t i = 0; i < m.bytes && !s.read; ++i) {
     if (slot[i] != value(s, s.taken, i))
       return wrong("stream " + std::to_string(s.index) + " message " + std::to_string(s.taken) + ": byte " +
-                   std::to_string(i) + " of " + std::to_string(m.bytes) +
-                   " is not there, or of another time");
+                   std::to_string(i) + " of " + std::to_string(m.bytes) + " is " +
+                   std::to_string(int(slot[i])) + ", not " + std::to_string(int(value(s, s.taken, i))) +
+                   ": not there, or of another time");
   }
   std::fill_n(slot, s.slot_bytes, kTaken);
   s.read = true;
@@ -215,6 +216,21 @@ bool Script::over() const {
          wanted_[0].empty() && wanted_[1].empty() && gets_left_[0] + gets_left_[1] == 0;
 }
 
+std::string Script::where() const {
+  std::string text;
+  for (const Stream& s : streams_) {
+    text += "; stream " + std::to_string(s.from) + "." + std::to_string(s.index) + ": " +
+            std::to_string(s.begun) + " begun, " + std::to_string(s.whole) + " whole, " +
+            std::to_string(s.taken) + " taken of " + std::to_string(s.total);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    text += "; side " + std::to_string(i) + ": " + std::to_string(wanted_[i].size()) + " Dones wanted, " +
+            std::to_string(gets_[i].size()) + " gets, rails live:";
+    for (const RailReport& rail : pair_.sides[i].domain->report()) text += " " + std::to_string(rail.live);
+  }
+  return text + "; " + std::to_string(hurts_.size()) + " hurts now";
+}
+
 std::string Script::run() {
   if (!pair_.connect(2 * kStreams)) return "it does not connect";
   const Deadline deadline = Deadline::in_ms(30'000);
@@ -239,7 +255,7 @@ std::string Script::run() {
     for (const Side& side : pair_.sides) {
       if (side.end->state() != State::ready) wrong("the endpoint failed: " + std::string(side.end->error()));
     }
-    if (deadline.passed()) wrong("it hangs");
+    if (deadline.passed()) wrong("it hangs" + where());
   }
   heal(true);
   if (!wrong_.empty()) return wrong_;

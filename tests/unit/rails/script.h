@@ -48,6 +48,7 @@ class Script {
   void hurt();
   void heal(bool all);
   bool over() const;
+  std::string where() const;
   void wrong(const std::string& what);
   size_t random(size_t below) { return below == 0 ? 0 : random_() % below; }
 
