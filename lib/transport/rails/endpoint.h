@@ -134,7 +134,8 @@ class RailsEndpoint final : public Endpoint {
   int64_t tick_rail(size_t rail, int64_t now) noexcept;
   int64_t tick_credits(int64_t now) noexcept;
   int64_t tick_silence(size_t rail, int64_t now) noexcept;
-  bool probe_others(size_t rail) noexcept;
+  uint32_t oldest_owed(size_t rail) const noexcept;
+  bool probe_others(size_t rail, int64_t now) noexcept;
   void probe_own(size_t rail) noexcept;
 
   RailsDomain* domain_;

@@ -12,9 +12,8 @@ void RailsEndpoint::done(size_t rail, uint32_t tag, Code status) noexcept {
     return die(rail, why.empty() ? "a transfer failed: " + std::string(code_name(status)) : std::string(why));
   }
   link.waiting--;
-  link.dones++;
   if (tag == kProbeTag) {
-    link.probing = false;
+    if (--link.probes != 0) ++link.probe_order;
     for (Rail& other : rails_) {
       if (&other.link != &link) other.link.rounds++;
     }

@@ -50,6 +50,7 @@ struct Part {
   uint16_t add1 = 0;
   uint8_t rail = kNoRail;    // that it was posted on
   uint8_t frozen = kNoRail;  // that had it and died: the peer will say whether it landed
+  uint32_t order = 0;        // of what the rail owes a Done for
   uint8_t tries = 0;
   bool used = false;
   bool out = false;      // counted as under way there
@@ -62,7 +63,7 @@ struct Part {
 struct GetPart {
   Op* op = nullptr;
   size_t at = 0;
-  uint32_t bytes = 0;
+  uint32_t bytes = 0, order = 0;
   uint8_t rail = kNoRail, tries = 0;
   bool lost = false;
 };

@@ -30,10 +30,12 @@ struct Link {
   uint32_t waiting = 0;    // Dones that it owes
 
   // Whether it is silent (silence.cc).
-  uint32_t dones = 0, dones_before = 0;
-  uint32_t rounds = 0;  // probes of another rail that were answered since this one is quiet
-  int64_t quiet_since_ns = 0, probed_ns = 0;
-  bool probing = false;
+  uint32_t orders = 0;         // what it owed Dones for, ever
+  uint32_t oldest_before = 0;  // of those still owed, when it was last looked at
+  uint32_t rounds = 0;         // probes of another rail that were answered since this one is quiet
+  int64_t quiet_since_ns = 0, looked_ns = 0, probed_ns = 0;
+  uint32_t probes = 0;       // under way
+  uint32_t probe_order = 0;  // of the oldest of them
 
   uint64_t counter(size_t i) const noexcept {
     return end->counter(uint16_t(i)).load(std::memory_order_acquire);

@@ -95,6 +95,7 @@ bool RailsEndpoint::post_part(size_t i, size_t counter, size_t slot) noexcept {
   p.rail = uint8_t(i);
   p.out = true;
   p.waiting = waits;
+  p.order = ++link.orders;
   link.waiting += waits;
   link.parts_out++;
   out_[counter].rail = uint8_t(i);
@@ -216,6 +217,7 @@ bool RailsEndpoint::post_get(GetPart& get) noexcept {
     }
     if (link.end->post({&t, 1}) == 1) {
       get.rail = uint8_t(i);
+      get.order = ++link.orders;
       link.waiting++;
       posted(i, get.bytes);
       return true;
@@ -241,6 +243,7 @@ bool RailsEndpoint::fence_part(size_t slot) noexcept {
   t.cookie = domain_->cookie(link.id, uint32_t(slot));
   if (link.end->post({&t, 1}) != 1) return false;
   p.waiting = true;
+  p.order = ++link.orders;
   link.waiting++;
   domain_->stirred(p.rail);
   return true;

@@ -17,6 +17,7 @@ constexpr int64_t kTalkNs = 1000 * kMs;  // until the peer is taken to be ready,
 // Answered probes of another rail before one is called silent: a peer that computes now and then polls a few
 // times, and need not have come to all rails.
 constexpr uint32_t kRounds = 20;
+constexpr uint32_t kProbes = 8;  // under way on a rail
 
 }  // namespace
 
@@ -83,16 +84,17 @@ int64_t RailsEndpoint::tick_silence(size_t i, int64_t now) noexcept {
     return INT64_MAX;
   }
   const int64_t silent_ns = domain_->options().silent_ms * kMs;
-  if (link.quiet_since_ns == 0 || link.dones != link.dones_before) {
-    link.dones_before = link.dones;
+  const uint32_t oldest = oldest_owed(i);
+  if (link.quiet_since_ns == 0 || oldest != link.oldest_before) {
+    link.oldest_before = oldest;
     link.quiet_since_ns = now;
     link.rounds = 0;
   }
   if (now - link.quiet_since_ns < silent_ns / 3) return link.quiet_since_ns + silent_ns / 3;
-  if (now - link.probed_ns >= kProbeNs) {
-    link.probed_ns = now;
+  if (now - link.looked_ns >= kProbeNs) {
+    link.looked_ns = now;
     if (link.waiting == 0) probe_own(i);
-    if (!probe_others(i)) return INT64_MAX;  // there is none to compare it with
+    if (!probe_others(i, now)) return INT64_MAX;  // there is none to compare it with
   }
   if (link.rounds >= kRounds && now - link.quiet_since_ns >= silent_ns) {
     die(i, "nothing that it took was done for " + std::to_string((now - link.quiet_since_ns) / kMs) +
@@ -102,6 +104,19 @@ int64_t RailsEndpoint::tick_silence(size_t i, int64_t now) noexcept {
   return now + kProbeNs;
 }
 
+// What the rail owes for longest, 0: nothing. One Done that stays away is as bad as all.
+uint32_t RailsEndpoint::oldest_owed(size_t i) const noexcept {
+  const Link& link = rails_[i].link;
+  uint32_t age = link.probes != 0 ? link.orders - link.probe_order + 1 : 0;
+  for (const Part& p : parts_) {
+    if (p.waiting && p.rail == i) age = std::max(age, link.orders - p.order + 1);
+  }
+  for (const GetPart& get : gets_) {
+    if (get.op != nullptr && get.rail == i) age = std::max(age, link.orders - get.order + 1);
+  }
+  return age == 0 ? 0 : link.orders - age + 1;
+}
+
 void RailsEndpoint::probe_own(size_t i) noexcept {
   for (size_t slot = 0; slot < parts_.size() && rails_[i].link.waiting == 0; ++slot) {
     if (parts_[slot].rail == i) fence_part(slot);
@@ -109,19 +124,23 @@ void RailsEndpoint::probe_own(size_t i) noexcept {
 }
 
 // True when there are others.
-bool RailsEndpoint::probe_others(size_t rail) noexcept {
+bool RailsEndpoint::probe_others(size_t rail, int64_t now) noexcept {
   bool any = false;
   for (size_t i = 0; i < rails_.size(); ++i) {
     if (i == rail || !rails_[i].live()) continue;
     any = true;
     Link& link = rails_[i].link;
-    if (link.probing) continue;
+    // One that is not answered may be lost: another one follows, later and later.
+    if (link.probes == kProbes || (link.probes != 0 && now - link.probed_ns < kProbeNs << link.probes))
+      continue;
     Transfer t;
     t.when = When::delivered;
     t.signal = {theirs_.probes(), 0};
     t.cookie = domain_->cookie(link.id, kProbeTag);
     if (link.end->post({&t, 1}) != 1) continue;
-    link.probing = true;
+    if (link.probes++ == 0) link.probe_order = link.orders + 1;
+    link.orders++;
+    link.probed_ns = now;
     link.waiting++;
     domain_->stirred(i);
   }

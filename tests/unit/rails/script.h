@@ -65,6 +65,7 @@ class Script {
   struct Hurt {
     size_t side, rail;
     Deadline until;
+    bool weak = false, mute = false;  // for a while after it
   };
   std::vector<Hurt> hurts_;
   size_t hurts_left_ = 0;
