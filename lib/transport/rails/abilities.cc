@@ -8,6 +8,8 @@ namespace plait::transport::rails {
 
 namespace {
 
+constexpr int kLeastAdd = 63;  // credits, and a few adds
+
 // The most counters that leave each a window worth having.
 size_t most_counters(size_t of_rail) noexcept {
   size_t most = 0;
@@ -32,9 +34,9 @@ Status check_rail(const Domain& rail) {
                                          std::to_string(Layout{2, kLeastWindow}.total()) +
                                          " for two counters");
   }
-  if (c.max_add < kWindow)
+  if (c.max_add < kLeastAdd)
     return Status(Code::unsupported, name + "its signals add at most " + std::to_string(c.max_add) +
-                                         ", and credits of " + std::to_string(kWindow) + " are needed");
+                                         ", not " + std::to_string(kLeastAdd));
   if (c.depth < 8)
     return Status(Code::unsupported,
                   name + "it takes " + std::to_string(c.depth) + " transfers at a time, not 8");
@@ -51,7 +53,7 @@ Status check_rail(const Domain& rail) {
 Capabilities capabilities_of(const std::vector<std::unique_ptr<Domain>>& rails) {
   Capabilities all = rails[0]->capabilities();
   all.inline_bytes = std::min(all.inline_bytes, kInlineMost);
-  all.max_add = uint16_t(std::min<int>(all.max_add, UINT16_MAX) - 1);
+  all.max_add = most_add(all.max_add);
   all.depth = uint16_t(std::min<size_t>(all.depth, kDepthMost));
   all.key_bytes = all.ticket_bytes = sizeof(BundleHead);
   all.cost.bandwidth_Bps = 0;
@@ -68,7 +70,7 @@ Capabilities capabilities_of(const std::vector<std::unique_ptr<Domain>>& rails) 
     all.local_needs_region |= c.local_needs_region;
     all.detects_death &= c.detects_death;
     all.inline_bytes = std::min(all.inline_bytes, c.inline_bytes);
-    all.max_add = std::min<uint16_t>(all.max_add, uint16_t(c.max_add - 1));
+    all.max_add = std::min<uint16_t>(all.max_add, most_add(c.max_add));
     all.depth = std::min(all.depth, c.depth);
     all.key_bytes += kBlockHead + c.key_bytes;
     all.ticket_bytes += 2 * kBlockHead + c.ticket_bytes + c.key_bytes;

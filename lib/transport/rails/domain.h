@@ -30,6 +30,7 @@ class RailsDomain final : public Rails {
   int wait_fd() const noexcept override { return sleeps_ ? poller_.get() : -1; }
   void trim() noexcept override;
   std::vector<RailReport> report() const override;
+  std::string describe() const override;
 
   // What endpoints call.
   const Options& options() const noexcept { return options_; }
@@ -80,6 +81,7 @@ class RailsDomain final : public Rails {
   size_t gone_ = 0;  // endpoints whose places the queue may hold still
 
   std::vector<uint32_t> quiet_;  // polls since a rail stirred
+  std::array<Done, 32> some_;    // of one rail
   size_t turn_ = 0, all_turn_ = 0, sweep_ = 0, first_ = 0, looked_ = 0;
   std::vector<RailsEndpoint*> hot_;  // that stirred lately, where there are many
   uint32_t polls_ = 0;

@@ -256,8 +256,8 @@ bool RailsEndpoint::step() noexcept {
   if (state_ == State::connecting) return step_connecting();
   if (state_ != State::ready) return false;
   bool moved = receive();
-  moved |= take_credits();
-  moved |= control();
+  if (state_ == State::ready) moved |= take_credits();
+  if (state_ == State::ready) moved |= control();
   if (state_ == State::ready && joining()) moved |= step_joining();
   if (state_ == State::ready) moved |= pump();
   return moved;

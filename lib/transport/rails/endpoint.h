@@ -43,6 +43,7 @@ class RailsEndpoint final : public Endpoint {
   void orphan() noexcept;  // the domain goes
   bool on_rail(size_t rail) const noexcept { return rails_[rail].live(); }
   bool joining() const noexcept;
+  std::string describe() const;
 
   // Of its remote regions.
   void drop(Import& import) noexcept;
@@ -151,7 +152,7 @@ class RailsEndpoint final : public Endpoint {
   std::list<Import> imports_;
 
   std::vector<In> in_;
-  std::vector<uint16_t> arrived_;  // add + 1 of parts that came by a rail that is gone, by slot
+  std::vector<uint16_t> arrived_;  // values of parts that came by a rail that is gone, by slot
   std::vector<Out> out_;
   std::vector<Part> parts_;
   std::array<GetPart, kGets> gets_;

@@ -1,5 +1,5 @@
-// Which counters of a rail's endpoint mean what. Part s of logical counter c signals data(c, s % window) with
-// add + 1, so that one that adds 0 shows, too. Parity is kept: rails may send even counters apart from odd
+// Which counters of a rail's endpoint mean what. Part s of logical counter c signals data(c, s % window).
+// Parity is kept: rails may send even counters apart from odd
 // ones (tcp), and control is small and urgent.
 #pragma once
 
@@ -9,6 +9,20 @@
 #include "transport/rails/wire.h"
 
 namespace plait::transport::rails {
+
+// What a part adds to its physical counter, which is its own until the peer took it: its add, + 1 so that 0
+// shows, too, and credits for parts that came the other way on the same counter.
+constexpr int kCreditBits = 4;
+constexpr uint64_t kCreditsMost = (1U << kCreditBits) - 1;
+constexpr uint16_t part_value(uint16_t add, uint64_t credits) noexcept {
+  return uint16_t((add + 1U) << kCreditBits | credits);
+}
+constexpr uint16_t add_of(uint16_t value) noexcept { return uint16_t((value >> kCreditBits) - 1); }
+constexpr uint64_t credits_of(uint16_t value) noexcept { return value & kCreditsMost; }
+// The most that a part may add where a rail's signal adds up to `rail_add`.
+constexpr uint16_t most_add(uint16_t rail_add) noexcept {
+  return uint16_t(((rail_add + 1U) >> kCreditBits) - 2);
+}
 
 struct Layout {
   uint16_t counters = 0, window = 1;

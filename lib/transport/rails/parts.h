@@ -47,7 +47,7 @@ struct Part {
   uint64_t offset = 0;  // in the peer's region
   size_t at = 0;        // in the transfer
   uint32_t bytes = 0;
-  uint16_t add1 = 0;
+  uint16_t value = 0;        // of its signal
   uint8_t rail = kNoRail;    // that it was posted on
   uint8_t frozen = kNoRail;  // that had it and died: the peer will say whether it landed
   uint32_t order = 0;        // of what the rail owes a Done for

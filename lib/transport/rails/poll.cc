@@ -16,7 +16,6 @@ constexpr uint32_t kQuietEvery = 8;  // ... in such a turn
 constexpr uint32_t kTickEvery = 32;  // polls
 constexpr size_t kAtOnce = 16;       // endpoints that a poll looks at ...
 constexpr size_t kHot = 8;           // ... and those that stirred lately
-constexpr size_t kDones = 64;
 
 }  // namespace
 
@@ -40,10 +39,9 @@ size_t RailsDomain::poll(std::span<Done> done) noexcept {
   const bool woke = std::exchange(armed_, false);
   if (woke) sweep_ = rails_.size();
   const size_t rail = next_rail();
-  std::array<Done, kDones> some;
-  const size_t count = rails_[rail]->poll(some);
+  const size_t count = rails_[rail]->poll(some_);
   if (count != 0) stirred(rail);
-  for (const Done& one : std::span(some).first(count)) dispatch(rail, one);
+  for (const Done& one : std::span(some_).first(count)) dispatch(rail, one);
   step();
   if (woke || ++polls_ % kTickEvery == 0) tick(now_ns());
   return dones_.empty() ? 0 : give(done);

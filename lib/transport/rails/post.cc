@@ -91,7 +91,8 @@ bool RailsEndpoint::take_short(const Transfer& t) noexcept {
   Part& p = part(counter, out.sent);
   p.used = true;
   p.bytes = uint32_t(t.remote.bytes);
-  p.add1 = uint16_t(t.signal.add + 1);
+  const uint64_t credits = std::min(in_[counter].next - in_[counter].told, kCreditsMost);
+  p.value = part_value(t.signal.add, credits);
   if (p.bytes != 0) {
     p.copy = &domain_->pools().copies.take();
     std::memcpy(p.copy->bytes.data(), t.local.data, p.bytes);
@@ -113,6 +114,7 @@ bool RailsEndpoint::take_short(const Transfer& t) noexcept {
   }
   out.sent++;
   out.unlanded++;
+  in_[counter].told += credits;
   if (t.when == When::reusable) give_done(t.cookie, Code::ok);
   return true;
 }

@@ -38,6 +38,8 @@ class Rails : public Domain {
  public:
   // One for each rail, in their order. Threads: as poll().
   virtual std::vector<RailReport> report() const = 0;
+  // What each endpoint waits for, for whoever looks into why nothing moves.
+  virtual std::string describe() const = 0;
 };
 
 // Takes the domains over. The i-th rail of one process meets the i-th of the other, so all give them in the

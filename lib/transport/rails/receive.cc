@@ -7,29 +7,33 @@ namespace plait::transport::rails {
 
 bool RailsEndpoint::receive() noexcept {
   bool moved = false;
-  for (size_t counter = 0; counter < in_.size(); ++counter) moved |= receive(counter);
+  for (size_t counter = 0; counter < in_.size() && state_ == State::ready; ++counter)
+    moved |= receive(counter);
   return moved;
 }
 
 bool RailsEndpoint::receive(size_t counter) noexcept {
   In& in = in_[counter];
   const uint64_t before = in.next;
-  uint64_t adds = 0;
+  uint64_t adds = 0, credits = 0;
   // No more than a window: a peer that never pauses has others wait for it no longer.
   while (in.next - before < mine_.window) {
-    const uint16_t add1 = arrival(counter, in.next % mine_.window, in);
-    if (add1 == 0) break;
-    adds += add1 - 1U;
+    const uint16_t value = arrival(counter, in.next % mine_.window, in);
+    if (value == 0) break;
+    adds += add_of(value);
+    credits += credits_of(value);
     in.next++;
   }
   if (in.next == before) return false;
   may_talk_ = true;
+  if (credits != 0) credited(counter, credits);
+  if (state_ != State::ready) return true;
   if (adds != 0) counters_[counter].fetch_add(adds, std::memory_order_release);
   if ((in.next - in.told) * 4 >= mine_.window) give_credit(counter);
   return true;
 }
 
-// add + 1 of the part that is next, 0: it did not come.
+// The value of the part that is next, 0: it did not come.
 uint16_t RailsEndpoint::arrival(size_t counter, size_t slot, In& in) noexcept {
   const size_t at = counter * mine_.window + slot;
   const uint16_t physical = mine_.data(counter, slot);
@@ -37,13 +41,12 @@ uint16_t RailsEndpoint::arrival(size_t counter, size_t slot, In& in) noexcept {
     const size_t i = in.rail + n < rails_.size() ? in.rail + n : in.rail + n - rails_.size();
     if (!rails_[i].receives()) continue;
     Link& link = rails_[i].link;
-    const auto value = uint16_t(link.counter(physical));
-    const auto add1 = uint16_t(value - link.seen[at]);
-    if (add1 == 0) continue;
-    link.seen[at] = value;
+    const auto now = uint16_t(link.counter(physical));
+    if (now == link.seen[at]) continue;
+    const auto value = uint16_t(now - std::exchange(link.seen[at], now));
     in.rail = uint8_t(i);
     domain_->stirred(i);
-    return add1;
+    return value;
   }
   return std::exchange(arrived_[at], uint16_t{0});
 }
@@ -53,8 +56,8 @@ void RailsEndpoint::sweep(Link& link) noexcept {
   for (size_t counter = 0; counter < in_.size(); ++counter) {
     for (size_t slot = 0; slot < mine_.window; ++slot) {
       const size_t at = counter * mine_.window + slot;
-      const auto add1 = uint16_t(uint16_t(link.counter(mine_.data(counter, slot))) - link.seen[at]);
-      if (add1 != 0) arrived_[at] = add1;
+      const auto value = uint16_t(uint16_t(link.counter(mine_.data(counter, slot))) - link.seen[at]);
+      if (value != 0) arrived_[at] = value;
     }
   }
 }

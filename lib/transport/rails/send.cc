@@ -82,7 +82,7 @@ bool RailsEndpoint::post_part(size_t i, size_t counter, size_t slot) noexcept {
   Part& p = parts_[slot];
   Link& link = rails_[i].link;
   Transfer t;
-  t.signal = {theirs_.data(counter, slot % theirs_.window), p.add1};
+  t.signal = {theirs_.data(counter, slot % theirs_.window), p.value};
   t.cookie = domain_->cookie(link.id, uint32_t(slot));
   const bool waits = p.op != nullptr && (p.copy == nullptr || p.op->when == When::delivered);
   t.when = waits ? When::delivered : When::never;
@@ -147,7 +147,8 @@ bool RailsEndpoint::cut_put(Op& op, size_t counter) noexcept {
     p.at = op.cut;
     p.offset = op.offset + op.cut;
     p.bytes = uint32_t(bytes);
-    p.add1 = uint16_t(op.cut + p.bytes == op.bytes ? op.signal.add + 1 : 1);
+    const uint64_t credits = std::min(in_[counter].next - in_[counter].told, kCreditsMost);
+    p.value = part_value(op.cut + bytes == op.bytes ? op.signal.add : uint16_t{0}, credits);
     if (!send(counter, size_t(&p - parts_.data()))) {
       p.import->uses--;
       p = Part();
@@ -157,6 +158,7 @@ bool RailsEndpoint::cut_put(Op& op, size_t counter) noexcept {
     op.left++;
     out.sent++;
     out.unlanded++;
+    in_[counter].told += credits;
   }
   return true;
 }

@@ -237,6 +237,7 @@ std::string Script::where() const {
             std::to_string(gets_[i].size()) + " gets, rails live:";
     for (const RailReport& rail : pair_.sides[i].domain->report()) text += " " + std::to_string(rail.live);
   }
+  for (const Side& side : pair_.sides) text += "\n" + side.domain->describe();
   return text + "; " + std::to_string(hurts_.size()) + " hurts now";
 }
 
