@@ -69,7 +69,8 @@ Bytes hear(int socket) {
   if (::recv(socket, &size, sizeof size, MSG_WAITALL) != ssize_t(sizeof size) || size > 1U << 20)
     die("the other process went away");
   Bytes bytes(size);
-  if (::recv(socket, bytes.data(), size, MSG_WAITALL) != ssize_t(size)) die("the other process went away");
+  if (size != 0 && ::recv(socket, bytes.data(), size, MSG_WAITALL) != ssize_t(size))
+    die("the other process went away");
   return bytes;
 }
 

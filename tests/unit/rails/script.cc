@@ -243,7 +243,7 @@ std::string Script::where() const {
 
 std::string Script::run() {
   if (!pair_.connect(2 * kStreams)) return "it does not connect";
-  const Deadline deadline = Deadline::in_ms(30'000);
+  Patience patience(30'000);
   while (wrong_.empty() && !over()) {
     for (Stream& s : streams_) {
       // What the peer's credits say, not what the shadow knows.
@@ -265,11 +265,17 @@ std::string Script::run() {
     for (const Side& side : pair_.sides) {
       if (side.end->state() != State::ready) wrong("the endpoint failed: " + std::string(side.end->error()));
     }
-    if (deadline.passed()) wrong("it hangs" + where());
+    if (patience.over()) wrong("it hangs" + where());
   }
   heal(true);
   if (!wrong_.empty()) return wrong_;
   if (!pair_.pump([&] { return pair_.all_live(); })) return "a rail did not come back";
+  const bool came = pair_.pump([&] {
+    return std::ranges::all_of(streams_, [&](const Stream& s) {
+      return pair_.sides[s.from].end->counter(uint16_t(kStreams + s.index)) >= s.total;
+    });
+  });
+  if (!came) return "a credit does not come" + where();
   for (int i = 0; i < 100; ++i) pair_.poll();
   for (const Stream& s : streams_) {
     if (pair_.sides[1 - s.from].end->counter(uint16_t(s.index)) != s.adds) return "a counter is not exact";
