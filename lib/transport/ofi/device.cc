@@ -12,7 +12,7 @@ constexpr uint32_t kApi = FI_VERSION(1, 17);
 constexpr uint64_t kMessageCaps = FI_MSG | FI_SEND | FI_RECV;
 constexpr uint64_t kDirectCaps =
     kMessageCaps | FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-constexpr uint64_t kDirectOrder = FI_ORDER_WAW | FI_ORDER_RAW;
+constexpr uint64_t kDirectOrder = FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS;
 constexpr int kMrModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 constexpr uint64_t kModes = FI_CONTEXT | FI_CONTEXT2;
 
@@ -68,15 +68,14 @@ std::string lacks(const fi_info& i, Mode mode) {
   if (i.domain_attr->cq_data_size < 4) return "4 bytes of remote data with a write";
   if ((i.rx_attr->mode & FI_RX_CQ_DATA) != 0) return "remote data that takes no posted receive";
   if (i.domain_attr->mr_key_size > sizeof(uint64_t)) return "keys of memory of at most 8 bytes";
-  if ((order & kDirectOrder) != kDirectOrder) return "ordered writes (FI_ORDER_WAW, FI_ORDER_RAW)";
-  if (std::min(i.ep_attr->max_order_waw_size, i.ep_attr->max_order_raw_size) < 4096)
-    return "ordered writes of 4096 bytes";
+  if ((order & kDirectOrder) != kDirectOrder) return "order of writes and messages (FI_ORDER_WAW, SAW, SAS)";
+  if (i.ep_attr->max_order_waw_size < 4096) return "ordered writes of 4096 bytes";
   return "";
 }
 
 Result<Choice> choose(const Options& options) {
   Choice choice;
-  std::string missing = "FI_RMA with FI_REMOTE_COMM, FI_ORDER_WAW and FI_ORDER_RAW";
+  std::string missing = "FI_RMA with FI_REMOTE_COMM and FI_ORDER_WAW, SAW, SAS";
   if (options.mode != Mode::messages) {
     choice.mode = Mode::direct;
     choice.info = ask(options, hints_for(options, kDirectCaps | FI_REMOTE_COMM, kDirectOrder));
@@ -188,19 +187,17 @@ Result<std::unique_ptr<Region>> OfiRegion::make(std::shared_ptr<Device> device, 
   key.nonce = tcp::random_word();
   key.bytes = memory.bytes;
   Fid<fid_mr> mr;
-  if (device->choice.mode == Mode::messages) {
-    const auto slot = device->regions.add(memory, access, key.nonce);
-    if (!slot.ok()) return slot.status();
-    key.slot = *slot;
-  } else if (access != Access::none || device->choice.needs(FI_MR_LOCAL)) {
-    auto got =
-        device->enroll(memory.base, memory.bytes,
-                       (may_write(access) ? FI_REMOTE_WRITE : 0) | (may_read(access) ? FI_REMOTE_READ : 0));
+  const bool direct = device->choice.mode == Mode::direct;
+  if (direct && (may_write(access) || device->choice.needs(FI_MR_LOCAL))) {
+    auto got = device->enroll(memory.base, memory.bytes, may_write(access) ? FI_REMOTE_WRITE : 0);
     if (!got.ok()) return got.status();
     mr = std::move(*got);
     key.base = device->base_of(memory.base);
     key.key = fi_mr_key(mr.get());
   }
+  const auto slot = device->regions.add(memory, access, key.nonce);
+  if (!slot.ok()) return slot.status();
+  key.slot = *slot;
   key.sum = tcp::sum_of(key);
   return std::unique_ptr<Region>(std::make_unique<OfiRegion>(std::move(device), memory, std::move(mr), key));
 }
@@ -213,7 +210,7 @@ OfiRegion::OfiRegion(std::shared_ptr<Device> device, const Memory& memory, Fid<f
 OfiRegion::~OfiRegion() {
   if (getpid() != pid_) {
     (void)mr_.release();
-  } else if (device_->choice.mode == Mode::messages) {
+  } else {
     device_->regions.remove(key_.slot);
   }
 }

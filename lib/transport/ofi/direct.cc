@@ -7,15 +7,9 @@
 
 namespace plait::transport::ofi {
 
-constexpr size_t kSlots = 4, kSlotBytes = 64;  // for hellos
-
-DirectEndpoint::DirectEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie)
-    : OfiEndpoint(domain, counters, cookie, kSlots, kSlotBytes) {}
-
-bool DirectEndpoint::take(const Transfer& t) noexcept { return t.verb == Verb::get ? get(t) : put(t); }
-
-bool DirectEndpoint::put(const Transfer& t) noexcept {
-  if (gets_[t.signal.counter] != 0) return false;  // a write may overtake a read
+bool DirectEndpoint::take(const Transfer& t) noexcept {
+  if (t.verb == Verb::get) return MessageEndpoint::take(t);
+  if (queue_.front() != nullptr || gets_[t.signal.counter] != 0) return false;  // a write may overtake a get
   const size_t bytes = t.remote.bytes;
   uint64_t to = theirs_.door, key = theirs_.door_key;
   if (bytes != 0) {
@@ -55,46 +49,6 @@ bool DirectEndpoint::put(const Transfer& t) noexcept {
   if (!went(rc, "a write")) return false;
   ++sent_;
   return true;
-}
-
-bool DirectEndpoint::get(const Transfer& t) noexcept {
-  Op& op = take_op(t);
-  op.step = Step::moved;
-  op.when = When::delivered;
-  void* desc = ops_mr_ ? static_cast<const OfiRegion*>(t.local.region)->descriptor() : nullptr;
-  const ssize_t rc = fi_read(ep_.get(), op.local, op.bytes, desc, peer_, op.key->base + op.offset,
-                             op.key->key, static_cast<Context*>(&op));
-  if (rc != 0) {
-    op.when = When::never;
-    finish(op, Code::ok);
-  }
-  if (!went(rc, "a read")) return false;
-  gets_[op.signal.counter]++;
-  return true;
-}
-
-// A get's bytes may have been read while the peer took the region back and wrote to it (tcp sends them piece
-// by piece). They are what they should be when the region is still there afterwards: so one byte more is
-// read.
-void DirectEndpoint::completed(Context& context) noexcept {
-  Op& op = static_cast<Op&>(context);
-  if (!op.used) return;
-  if (op.verb == Verb::get && op.step == Step::moved) return probes_.push(op);
-  if (op.verb == Verb::get) gets_[op.signal.counter]--;
-  finish(op, Code::ok);
-}
-
-void DirectEndpoint::push(size_t& /*budget*/) noexcept {
-  while (state_ == State::ready && probes_.front() != nullptr) {
-    Op& op = *probes_.front();
-    op.step = Step::probed;
-    void* desc = ops_mr_ ? fi_mr_desc(ops_mr_.get()) : nullptr;
-    if (!went(fi_read(ep_.get(), op.small.data(), 1, desc, peer_, op.key->base, op.key->key,
-                      static_cast<Context*>(&op)),
-              "a read"))
-      return;
-    probes_.pop();
-  }
 }
 
 void DirectEndpoint::signalled(uint64_t word) noexcept {

@@ -27,9 +27,7 @@ Capabilities make_capabilities(const Options& options, const Choice& choice) noe
   c.target_must_poll = true;  // a provider's progress is manual where it may be
   c.inline_bytes = kInline;
   c.max_transfer = kMaxTransfer;
-  if (direct)
-    c.max_transfer =
-        std::min({c.max_transfer, ep.max_msg_size, ep.max_order_waw_size, ep.max_order_raw_size});
+  if (direct) c.max_transfer = std::min({c.max_transfer, ep.max_msg_size, ep.max_order_waw_size});
   c.key_bytes = sizeof(Key);
   c.ticket_bytes = sizeof(Ticket);
   c.depth = uint16_t(std::clamp<size_t>(choice.info->tx_attr->size, 2, kDepth));

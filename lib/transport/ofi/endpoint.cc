@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <typeinfo>
+#include <unordered_set>
 
 #include "base/log.h"
 #include "transport/ofi/domain.h"
@@ -12,6 +14,17 @@ namespace plait::transport::ofi {
 namespace {
 
 constexpr size_t kReads = 16;  // completions taken at a time
+
+// The endpoints of this process on providers for one host. libfabric's keep pointers to the memory of each
+// other's endpoints of one process, also of those that are closed.
+struct Neighbours {
+  std::mutex mutex;
+  std::unordered_set<uint64_t> domains, endpoints;  // nonces: of all that ever were; of those that are open
+};
+Neighbours& neighbours() {
+  static Neighbours& all = *new Neighbours;
+  return all;
+}
 
 const char* advice(int error) noexcept {
   switch (error) {
@@ -52,8 +65,7 @@ const char* doing(Step step) noexcept {
     case Step::received:
       return "receiving a message";
     case Step::moved:
-    case Step::probed:
-      return "a put or get";
+      return "a put";
   }
   return "a transfer";
 }
@@ -124,6 +136,10 @@ Status OfiEndpoint::start() {
                                          ": " + reason(rc));
   ticket_.address_bytes = uint8_t(bytes);
   ticket_.sum = tcp::sum_of(ticket_);
+  if (d.choice.network) return {};
+  std::lock_guard lock(neighbours().mutex);
+  neighbours().domains.insert(ticket_.domain);
+  neighbours().endpoints.insert(ticket_.endpoint);
   return {};
 }
 
@@ -252,7 +268,7 @@ const char* OfiEndpoint::slice_refusal(const Transfer& t) const noexcept {
     const auto at = reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(region->memory().base);
     if (!in_bounds(at, bytes, region->memory().bytes)) return "the local slice is out of bounds";
   }
-  if (domain_->capabilities().local_needs_region && (t.verb == Verb::get || bytes > kInline)) {
+  if (domain_->capabilities().local_needs_region && t.verb == Verb::put && bytes > kInline) {
     if (region == nullptr || typeid(*region) != typeid(OfiRegion) ||
         static_cast<const OfiRegion*>(region)->device() != &device())
       return "the local memory is not exposed by this domain, which moves from exposed memory only";
@@ -309,7 +325,13 @@ bool OfiEndpoint::went(ssize_t rc, const char* doing) noexcept {
 bool OfiEndpoint::send(ByteView head, ByteView body) noexcept {
   const size_t bytes = head.size() + body.size();
   Slot* slot = free_slot_;
-  if (slot == nullptr) return false;
+  if (slot == nullptr || !ep_) return false;
+  std::unique_lock<std::mutex> lock;
+  if (!device().choice.network) {
+    lock = std::unique_lock(neighbours().mutex);
+    if (neighbours().domains.contains(theirs_.domain) && !neighbours().endpoints.contains(theirs_.endpoint))
+      return fail(Code::peer, "it closed this endpoint"), false;
+  }
   std::memcpy(slot->data, head.data(), head.size());
   if (!body.empty()) std::memcpy(slot->data + head.size(), body.data(), body.size());
   if (bytes <= inject_) return went(fi_inject(ep_.get(), slot->data, bytes, peer_), "a message");
@@ -323,8 +345,9 @@ bool OfiEndpoint::send(ByteView head, ByteView body) noexcept {
 void OfiEndpoint::progress(size_t& budget) noexcept {
   if (!cq_) return;
   read();
+  receive(budget);
   if (state_ == State::connecting) greet();
-  if (cq_ && state_ != State::closed) push(budget);
+  push(budget);
 }
 
 void OfiEndpoint::read() noexcept {
@@ -351,12 +374,10 @@ void OfiEndpoint::read() noexcept {
     } else if (context->step == Step::sent) {
       auto& slot = static_cast<Slot&>(*context);
       slot.next = std::exchange(free_slot_, &slot);
-    } else {
-      completed(*context);
+    } else if (auto& op = static_cast<Op&>(*context); op.used) {
+      written(op);
     }
   }
-  size_t budget = kPollBytes;
-  receive(budget);
 }
 
 // In the order of the receives, which is that of the sends, whichever were complete first.
@@ -390,6 +411,7 @@ void OfiEndpoint::read_error() noexcept {
   what += " failed: " + reason(e.err);
   if (more != nullptr && *more != '\0' && reason(e.err) != more) what += " (" + std::string(more) + ")";
   fail(e.err == FI_ENOMEM ? Code::memory : Code::peer, what + "; " + advice(e.err));
+  hang_up();
 }
 
 std::string OfiEndpoint::peer_name() const {
@@ -420,6 +442,11 @@ void OfiEndpoint::hang_up() noexcept {
     return;
   }
   if (cq_) domain_->watch(*this, false);
+  std::unique_lock<std::mutex> lock;
+  if (!device().choice.network) {
+    lock = std::unique_lock(neighbours().mutex);
+    neighbours().endpoints.erase(ticket_.endpoint);
+  }
   ep_.reset();
   cq_.reset();
   av_.reset();

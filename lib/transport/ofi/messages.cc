@@ -31,8 +31,6 @@ bool MessageEndpoint::take(const Transfer& t) noexcept {
   return true;
 }
 
-void MessageEndpoint::completed(Context& /*context*/) noexcept {}
-
 bool MessageEndpoint::pushing() const noexcept {
   return queue_.front() != nullptr || served_count_ != 0 || told_ != landed_ || refused_ != 0;
 }
@@ -56,7 +54,7 @@ void MessageEndpoint::push(size_t& budget) noexcept {
   Header ack;
   ack.kind = Kind::ack;
   ack.value = landed_;
-  if (told_ != landed_ && say(ack, {})) told_ = landed_;
+  if (told_ != landed_ && say(ack, {})) told_ = ack.value;
   while (budget != 0 && state_ == State::ready && serve(budget)) {
   }
   while (budget != 0 && state_ == State::ready && queue_.front() != nullptr) {
