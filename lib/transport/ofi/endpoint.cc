@@ -18,12 +18,16 @@ constexpr size_t kReads = 16;  // completions taken at a time
 // The endpoints of this process on providers for one host. libfabric's keep pointers to the memory of each
 // other's endpoints of one process, also of those that are closed.
 struct Neighbours {
-  std::mutex mutex;
+  std::recursive_mutex mutex;
   std::unordered_set<uint64_t> domains, endpoints;  // nonces: of all that ever were; of those that are open
 };
 Neighbours& neighbours() {
   static Neighbours& all = *new Neighbours;
   return all;
+}
+// Under the lock.
+bool is_gone(const Ticket& peer) {
+  return neighbours().domains.contains(peer.domain) && !neighbours().endpoints.contains(peer.endpoint);
 }
 
 const char* advice(int error) noexcept {
@@ -192,6 +196,11 @@ Status OfiEndpoint::connect(ByteView peer_ticket) noexcept {
     return Status(Code::invalid,
                   "ofi: the peer uses another provider, or uses it another way: give all ranks the same");
   if (ticket->endpoint == ticket_.endpoint) return Status(Code::invalid, "ofi: this endpoint's own ticket");
+  std::unique_lock<std::recursive_mutex> lock;
+  if (!device().choice.network) {
+    lock = std::unique_lock(neighbours().mutex);
+    if (is_gone(*ticket)) return Status(Code::peer, "ofi: the peer has closed the endpoint of this ticket");
+  }
   if (fi_av_insert(av_.get(), ticket->address.data(), 1, &peer_, 0, nullptr) != 1)
     return Status(Code::invalid, "ofi: " + device().choice.provider() + " does not take the peer's address");
   theirs_ = *ticket;
@@ -326,11 +335,10 @@ bool OfiEndpoint::send(ByteView head, ByteView body) noexcept {
   const size_t bytes = head.size() + body.size();
   Slot* slot = free_slot_;
   if (slot == nullptr || !ep_) return false;
-  std::unique_lock<std::mutex> lock;
+  std::unique_lock<std::recursive_mutex> lock;
   if (!device().choice.network) {
     lock = std::unique_lock(neighbours().mutex);
-    if (neighbours().domains.contains(theirs_.domain) && !neighbours().endpoints.contains(theirs_.endpoint))
-      return fail(Code::peer, "it closed this endpoint"), false;
+    if (is_gone(theirs_)) return fail(Code::peer, "it closed this endpoint"), false;
   }
   std::memcpy(slot->data, head.data(), head.size());
   if (!body.empty()) std::memcpy(slot->data + head.size(), body.data(), body.size());
@@ -431,8 +439,6 @@ void OfiEndpoint::fail(Code code, std::string text) noexcept {
   }
   dones_.push().done = Done{cookie_, code};
   own_done_ = true;
-  if (device().choice.mode == Mode::direct)
-    hang_up();  // else what it sends and gets is looked at, and it has a last word
 }
 
 void OfiEndpoint::hang_up() noexcept {
@@ -442,7 +448,7 @@ void OfiEndpoint::hang_up() noexcept {
     return;
   }
   if (cq_) domain_->watch(*this, false);
-  std::unique_lock<std::mutex> lock;
+  std::unique_lock<std::recursive_mutex> lock;
   if (!device().choice.network) {
     lock = std::unique_lock(neighbours().mutex);
     neighbours().endpoints.erase(ticket_.endpoint);
