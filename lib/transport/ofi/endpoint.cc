@@ -239,7 +239,7 @@ Result<std::unique_ptr<RemoteRegion>> OfiEndpoint::import(ByteView key) {
 size_t OfiEndpoint::post(std::span<const Transfer> transfers) noexcept {
   size_t taken = 0;
   for (const Transfer& t : transfers) {
-    if (state_ != State::ready || used_ + dones_.size() >= domain_->capabilities().depth) break;
+    if (state_ != State::ready || !has_ops(1)) break;
     if (const char* why = refusal(t)) {
       fail(Code::invalid, std::string("a transfer was refused: ") + why);
       break;
@@ -291,6 +291,10 @@ const char* OfiEndpoint::slice_refusal(const Transfer& t) const noexcept {
   if (t.verb == Verb::put && !may_write(remote->access())) return "the peer's region may not be written";
   if (t.verb == Verb::get && !may_read(remote->access())) return "the peer's region may not be read";
   return nullptr;
+}
+
+bool OfiEndpoint::has_ops(size_t count) const noexcept {
+  return used_ + dones_.size() + count <= domain_->capabilities().depth;
 }
 
 Op& OfiEndpoint::take_op(const Transfer& t) noexcept {

@@ -43,7 +43,8 @@ struct Op : Context {
   When when = When::never;
   Signal signal;
   uint64_t cookie = 0;
-  const Key* key = nullptr;  // of the remote region
+  const Key* key = nullptr;           // of the remote region
+  const OfiRegion* region = nullptr;  // direct: the local one
   uint64_t offset = 0;
   std::byte* local = nullptr;
   size_t bytes = 0, moved = 0;
@@ -108,6 +109,7 @@ class OfiEndpoint : public Endpoint {
   virtual bool pushing() const noexcept = 0;
 
   const Device& device() const noexcept;
+  bool has_ops(size_t count) const noexcept;
   Op& take_op(const Transfer& transfer) noexcept;
   void finish(Op& op, Code code) noexcept;
   void done(When when, uint64_t cookie, Code code) noexcept;
@@ -170,6 +172,8 @@ class MessageEndpoint : public OfiEndpoint {
   bool take(const Transfer& transfer) noexcept override;
   void written(Op& /*op*/) noexcept override {}
   void signalled(uint64_t /*word*/) noexcept override {}
+  void push(size_t& budget) noexcept override;
+  bool pushing() const noexcept override;
   OpQueue queue_;                           // to be sent
   std::array<uint16_t, kCounters> gets_{};  // under way, by counter
 
@@ -179,8 +183,6 @@ class MessageEndpoint : public OfiEndpoint {
     uint64_t moved;
   };
   void heard(ByteView message) noexcept override;
-  void push(size_t& budget) noexcept override;
-  bool pushing() const noexcept override;
   bool say(Header header, ByteView body) noexcept;
   bool put_piece(Op& op) noexcept;
   bool ask(Op& op) noexcept;
@@ -208,10 +210,16 @@ class DirectEndpoint final : public MessageEndpoint {
 
  private:
   bool take(const Transfer& transfer) noexcept override;
-  void written(Op& op) noexcept override { finish(op, Code::ok); }
+  void written(Op& op) noexcept override;
   void signalled(uint64_t word) noexcept override;
+  void push(size_t& budget) noexcept override;
+  bool pushing() const noexcept override { return redo_.front() != nullptr || MessageEndpoint::pushing(); }
+  bool write(Op& op) noexcept;
+  bool signal(Signal signal) noexcept;
+  bool cancel(Op& op) noexcept;
 
-  uint16_t sent_ = 0, seen_ = 0;  // writes, both ways, modulo their number's size
+  OpQueue redo_;                  // one at most
+  uint16_t sent_ = 0, seen_ = 0;  // signals, both ways, modulo their numbers' size
 };
 
 }  // namespace plait::transport::ofi
