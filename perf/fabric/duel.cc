@@ -19,11 +19,13 @@ namespace {
 constexpr int64_t kPatienceMs = 20'000;
 
 // Writes all of `out` and reads all of `in`, whichever the socket lets.
-Status exchange(int socket, ByteView out, std::span<std::byte> in) {
+Status exchange(int socket, ByteView out, std::span<std::byte> in, const std::function<void()>& meanwhile) {
   const Deadline deadline = Deadline::in_ms(kPatienceMs);
   while (!out.empty() || !in.empty()) {
     pollfd p{socket, short((in.empty() ? 0 : POLLIN) | (out.empty() ? 0 : POLLOUT)), 0};
-    if (::poll(&p, 1, deadline.left_ms()) < 0 && errno != EINTR) return Status::system(errno, "poll");
+    if (meanwhile) meanwhile();
+    if (::poll(&p, 1, meanwhile ? 0 : deadline.left_ms()) < 0 && errno != EINTR)
+      return Status::system(errno, "poll");
     if (deadline.passed()) return Status(Code::timeout, "the other rank said nothing for 20 s");
     if ((p.revents & POLLOUT) != 0) {
       const ssize_t n = send(socket, out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -75,7 +77,7 @@ class Rank {
       contestants_[size_t(which)] = std::move(*made);
       const size_t most = options_.sizes.empty() ? 0 : *std::ranges::max_element(options_.sizes);
       PLAIT_TRY(contestants_[size_t(which)]->meet(party_, most));
-      PLAIT_TRY(party_.barrier());
+      PLAIT_TRY(meet(*contestants_[size_t(which)]));
     }
     for (size_t bytes : options_.sizes) rows_.push_back({{Kind::latency, bytes, 0}, {}});
     for (size_t bytes : options_.sizes) {
@@ -110,13 +112,17 @@ class Rank {
   }
 
  private:
+  Status meet(Contestant& c) {
+    return party_.swap({}, [&] { c.progress(); }).status();
+  }
+
   // Seconds, those of rank 0 at both.
   Result<double> timed(Contestant& c, const Load& load) {
-    PLAIT_TRY(party_.barrier());
+    PLAIT_TRY(meet(c));
     const int64_t start = now_ns();
     PLAIT_TRY(c.run(load));
     const double mine = double(now_ns() - start) * 1e-9;
-    const auto theirs = party_.swap(bytes_of(mine));
+    const auto theirs = party_.swap(bytes_of(mine), [&] { c.progress(); });
     if (!theirs.ok()) return theirs.status();
     ByteView view = *theirs;
     double other = mine;
@@ -139,7 +145,6 @@ class Rank {
   Status take_turns(Row& row, int first) {
     for (int i = 0; i < 2; ++i) {
       const size_t which = size_t((first + i) % 2);
-      contestants_[1 - which]->idle();
       Load warm = row.load;
       warm.count = std::max(2, warm.count / 10);
       PLAIT_TRY(timed(*contestants_[which], warm).status());
@@ -176,13 +181,13 @@ bool number(const char* text, double& value) {
 
 }  // namespace
 
-Result<Bytes> Party::swap(ByteView mine) const {
+Result<Bytes> Party::swap(ByteView mine, const std::function<void()>& meanwhile) const {
   const uint64_t size = mine.size();
   uint64_t theirs = 0;
-  PLAIT_TRY(exchange(socket_, bytes_of(size), std::as_writable_bytes(std::span(&theirs, 1))));
+  PLAIT_TRY(exchange(socket_, bytes_of(size), std::as_writable_bytes(std::span(&theirs, 1)), meanwhile));
   if (theirs > (1U << 20)) return Status(Code::internal, "the ranks are out of step");
   Bytes got(theirs);
-  PLAIT_TRY(exchange(socket_, mine, got));
+  PLAIT_TRY(exchange(socket_, mine, got, meanwhile));
   return got;
 }
 

@@ -19,10 +19,9 @@ class Party {
  public:
   Party(int rank, int socket) noexcept : rank_(rank), socket_(socket) {}
   int rank() const noexcept { return rank_; }
-  // Gives `mine` to the other rank, and its bytes to me; both call it. Code::peer when the other has died,
-  // Code::timeout after 20 s.
-  Result<Bytes> swap(ByteView mine) const;
-  Status barrier() const { return swap({}).status(); }
+  // Gives `mine` to the other rank, and its bytes to me; both call it. `meanwhile` is called over and over
+  // while the other is waited for. Code::peer when the other has died, Code::timeout after 20 s.
+  Result<Bytes> swap(ByteView mine, const std::function<void()>& meanwhile = {}) const;
 
  private:
   int rank_, socket_;
@@ -46,8 +45,8 @@ class Contestant {
   // under way as the contestant likes; it returns when all have landed and rank 0 knows. Must end with an
   // error when nothing moves for 20 s.
   virtual Status run(const Load& load) = 0;
-  // Between turns of others, where it must go on polling (a keepalive, say).
-  virtual void idle() {}
+  // Polls once, for what the other rank still waits for after this one's run() has ended.
+  virtual void progress() {}
 };
 
 // `which`: 0 is plait's, 1 the bare loop. Called in both ranks, after the fork.

@@ -41,6 +41,12 @@ struct Choice {
   bool needs(uint64_t mr_mode) const noexcept {
     return (uint64_t(info->domain_attr->mr_mode) & mr_mode) != 0;
   }
+  // A put is two writes: this libfabric's ofi_rxm over a provider in software crashes in the midst of one
+  // with data.
+  bool split() const noexcept {
+    return info->ep_attr->protocol == FI_PROTO_RXM && !needs(FI_MR_PROV_KEY) &&
+           fi_version() < FI_VERSION(1, 18);
+  }
   double bandwidth_Bps() const noexcept {
     return info->nic != nullptr && info->nic->link_attr != nullptr ? double(info->nic->link_attr->speed) / 8
                                                                    : 0;

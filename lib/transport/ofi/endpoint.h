@@ -206,7 +206,7 @@ class MessageEndpoint : public OfiEndpoint {
 // tcp provider of libfabric 1.17 frees what a read uses twice when its connection ends in mid-read.
 class DirectEndpoint final : public MessageEndpoint {
  public:
-  using MessageEndpoint::MessageEndpoint;
+  DirectEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie);
 
  private:
   bool take(const Transfer& transfer) noexcept override;
@@ -218,7 +218,8 @@ class DirectEndpoint final : public MessageEndpoint {
   bool signal(Signal signal) noexcept;
   bool cancel(Op& op) noexcept;
 
-  OpQueue redo_;                  // one at most
+  OpQueue redo_;  // one at most
+  const size_t whole_;
   uint16_t sent_ = 0, seen_ = 0;  // signals, both ways, modulo their numbers' size
 };
 
