@@ -41,7 +41,13 @@ Info ask(const Options& options, const Info& hints) {
   if (hints == nullptr || fi_getinfo(kApi, node, nullptr, node != nullptr ? FI_SOURCE | FI_NUMERICHOST : 0,
                                      hints.get(), &found) != 0)
     return nullptr;
-  return Info(found);
+  Info all(found);
+  if (options.domain.empty()) return all;
+  // Not every provider looks at the name that it is given.
+  for (const fi_info* i = found; i != nullptr; i = i->next) {
+    if (options.domain == i->domain_attr->name) return Info(fi_dupinfo(i));
+  }
+  return nullptr;
 }
 
 std::string what(const Options& o) {
