@@ -1,0 +1,108 @@
+// The domain: its port, its queues, its endpoints, and what polling and sleeping mean.
+#pragma once
+
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/verbs/manager.h"
+#include "transport/verbs/ports.h"
+
+namespace plait::transport::verbs {
+
+// In the wr_id of a send: the endpoint's id, and 17 bits of its number, more than a queue holds.
+constexpr uint32_t kSequenceBits = 17, kSequence = (1U << kSequenceBits) - 1;
+
+// Where work requests are made, by one endpoint at a time.
+struct Chain {
+  std::array<ibv_send_wr, 64> requests;
+  std::array<ibv_sge, 64> parts;
+  Work work;
+};
+
+class VerbsDomain final : public Domain {
+ public:
+  static Result<std::unique_ptr<Domain>> make(const Options& options);
+  VerbsDomain(const Options& options, std::shared_ptr<Device> device, const OpenPort& port);
+  ~VerbsDomain() override;
+
+  std::string_view name() const noexcept override { return options_.label; }
+  const Capabilities& capabilities() const noexcept override { return capabilities_; }
+  ByteView identity() const noexcept override { return bytes_of(identity_); }
+  bool reaches(ByteView peer_identity) const noexcept override;
+  Result<std::unique_ptr<Region>> expose(const Memory& memory, Access access) override;
+  Result<std::unique_ptr<Endpoint>> open(uint16_t counters, uint64_t cookie) override;
+  size_t poll(std::span<Done> done) noexcept override;
+  bool arm() noexcept override;
+  int wait_fd() const noexcept override { return poller_.get(); }
+  void trim() noexcept override {
+    pools_.ops.trim();
+    pools_.dones.trim();
+  }
+
+  // What endpoints call.
+  struct Pools {
+    Slab<Op> ops;
+    Slab<DoneItem> dones;
+  };
+  Pools& pools() noexcept { return pools_; }
+  Chain& chain() noexcept { return *chain_; }
+  Device& device() const noexcept { return *device_; }
+  Mail& mail() noexcept { return mail_; }
+  Manager& manager() noexcept { return manager_; }
+  const Options& options() const noexcept { return options_; }
+  const std::string& place() const noexcept { return place_; }
+  uint8_t port() const noexcept { return port_.port.port; }
+  int gid_index() const noexcept { return port_.port.gid_index; }
+  uint32_t signal_every() const noexcept { return signal_every_; }
+  const Work& work() const noexcept { return chain_->work; }
+  std::vector<VerbsEndpoint*>& connecting() noexcept { return connecting_; }
+  Ticket ticket_of(uint64_t endpoint, uint16_t counters) const;
+  void give(const Done& done, uint64_t endpoint, bool own) noexcept;
+  void reap_all() noexcept;
+  void forget(VerbsEndpoint& endpoint) noexcept;
+  VerbsEndpoint* by_id(uint64_t id) noexcept;
+  VerbsEndpoint* by_nonce(uint64_t nonce) noexcept;
+
+ private:
+  Status start();
+  Status probe_inline();
+  Status watch(int fd);
+  Result<Queues*> room();
+  Status grow();
+  bool reap(Queues& queues) noexcept;
+  void receive(const ibv_wc& completion) noexcept;
+  bool progress() noexcept;
+  bool hear() noexcept;
+  void heed(const DeviceEvent& event) noexcept;
+  void fail_all(Code code, const std::string& why) noexcept;
+  void free_places() noexcept;
+
+  Options options_;
+  const std::shared_ptr<Device> device_;
+  const OpenPort port_;
+  const std::string place_;  // "rxe1 port 1, 10.0.0.1"
+  const uint64_t nonce_;
+  const uint32_t signal_every_;
+  Capabilities capabilities_;
+  Identity identity_;
+  Mail mail_;
+  Fd poller_;
+  Owned<ibv_comp_channel, ibv_destroy_comp_channel> channel_;
+  std::vector<std::unique_ptr<Queues>> queues_;
+  Manager manager_{*this};
+
+  Pools pools_;
+  std::unique_ptr<Chain> chain_ = std::make_unique<Chain>();
+  std::vector<VerbsEndpoint*> slots_;
+  std::vector<uint32_t> free_slots_;
+  std::unordered_map<uint64_t, VerbsEndpoint*> by_nonce_;
+  std::vector<VerbsEndpoint*> connecting_;
+  SlabQueue<DoneItem> dones_{pools_.dones};
+  size_t gone_ = 0;      // endpoints whose places wait until no Done is left of them
+  uint32_t serial_ = 0;  // of endpoints
+  uint64_t polls_ = 0;
+};
+
+}  // namespace plait::transport::verbs

@@ -1,0 +1,27 @@
+// Words for what a device says: completions with an error, asynchronous events, refused calls.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace plait::transport::verbs {
+
+struct Explanation {
+  ibv_wc_status status;
+  Code code;
+  std::string_view cause, advice;
+};
+// Of every status that libibverbs knows; one of its own for others.
+const Explanation& explain(ibv_wc_status status) noexcept;
+
+// "OPERATION failed: STATUS (12): CAUSE; ADVICE"
+std::string sentence(ibv_wc_status status, std::string_view operation);
+
+// What registering memory says when it fails.
+Status registration_failed(int error, size_t bytes, std::string_view device);
+
+}  // namespace plait::transport::verbs

@@ -1,0 +1,160 @@
+// Over real devices: what is refused and how it is told, what fails and who hears of it, and how much work it
+// is.
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+#include "unit/verbs/rig.h"
+
+namespace plait::transport::verbs::test {
+namespace {
+
+bool says(std::string_view text, std::string_view what) { return text.find(what) != std::string_view::npos; }
+
+// A peer that lies about its region's size, or whoever guesses keys, is stopped by the target's device.
+TEST(Device, AForgedKeyIsRefusedByTheDevice) {
+  PLAIT_NEEDS_A_DEVICE();
+  for (const Verb verb : {Verb::put, Verb::get}) {
+    for (const bool bounds : {true, false}) {
+      Pair p;
+      Key key;
+      ByteView bytes = p.b.region->key();
+      ASSERT_TRUE(take(bytes, key));
+      key.bytes += bounds ? 4096 : 0;
+      key.remote_key ^= bounds ? 0 : 0x5a00;
+      key.sum = sum_of(key);
+      auto forged = p.a.end->import(bytes_of(key));
+      ASSERT_TRUE(forged.ok());
+      Transfer t{verb,
+                 When::delivered,
+                 {},
+                 p.a.region->slice(0, 64).value(),
+                 (*forged)->slice(bounds ? kBytes : 0, 64).value(),
+                 7};
+      ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+      ASSERT_TRUE(p.pump([&] { return p.a.has(7) && p.a.has(p.a.cookie); }));
+      EXPECT_EQ(p.a.code(7), Code::auth);
+      EXPECT_EQ(p.a.end->state(), State::failed);
+      EXPECT_TRUE(says(p.a.end->error(), "remote access error")) << p.a.end->error();
+      EXPECT_TRUE(says(p.a.end->error(), p.b.end->error().empty() ? "peer " : "queue pair"))
+          << p.a.end->error();
+      EXPECT_TRUE(says(p.a.end->error(), verb == Verb::put ? "a put to" : "a get to")) << p.a.end->error();
+    }
+  }
+}
+
+TEST(Device, AQueuePairThatFailsIsNoticed) {
+  PLAIT_NEEDS_A_DEVICE();
+  Pair p;
+  force_error(*p.a.end);
+  ASSERT_TRUE(p.pump([&] { return p.a.has(p.a.cookie); }));
+  EXPECT_EQ(p.a.end->state(), State::failed);
+  EXPECT_FALSE(p.a.end->error().empty());
+  // The peer's next put finds nobody.
+  Transfer t = p.b.put(64, {0, 1}, 9);
+  ASSERT_EQ(p.b.end->post({&t, 1}), 1u);
+  ASSERT_TRUE(p.pump([&] { return p.b.has(9); }));
+  EXPECT_EQ(p.b.code(9), Code::peer);
+  EXPECT_TRUE(says(p.b.end->error(), "did not answer")) << p.b.end->error();
+}
+
+// Memory that was unmapped, and other memory at its place, never meet an old registration.
+TEST(Device, MemoryMayBeUnmappedAndMappedAgain) {
+  PLAIT_NEEDS_A_DEVICE();
+  Pair p;
+  constexpr size_t kSome = 64 << 10;
+  void* at = nullptr;
+  for (uint64_t round = 1; round <= 20; ++round) {
+    void* got = mmap(at, kSome, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | (at != nullptr ? MAP_FIXED : 0), -1, 0);
+    ASSERT_NE(got, MAP_FAILED);
+    at = got;
+    std::fill_n(static_cast<std::byte*>(at), kSome, std::byte(round));
+    auto one = p.a.domain->expose({at, kSome}, Access::none),
+         two = p.a.domain->expose({at, kSome}, Access::none);
+    ASSERT_TRUE(one.ok() && two.ok());
+    one->reset();  // shared or not, the other goes on
+    Transfer t{
+        Verb::put, When::delivered, {}, (*two)->slice(0, kSome).value(), p.a.far->slice(0, kSome).value(),
+        round};
+    ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+    ASSERT_TRUE(p.pump([&] { return p.a.has(round); }));
+    EXPECT_EQ(p.a.code(round), Code::ok);
+    EXPECT_EQ(std::count(p.b.memory.begin(), p.b.memory.begin() + kSome, std::byte(round)), ptrdiff_t(kSome))
+        << round;
+    two->reset();
+    munmap(at, kSome);
+  }
+}
+
+TEST(Device, MemoryThatCannotBeExposedIsRefused) {
+  PLAIT_NEEDS_A_DEVICE();
+  Side a(1, 0);
+  void* gone = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const auto read_only = a.domain->expose({gone, 4096}, Access::write);
+  EXPECT_FALSE(read_only.ok());
+  EXPECT_TRUE(says(read_only.status().text(), "writable")) << read_only.status().text();
+  munmap(gone, 4096);
+  const auto unmapped = a.domain->expose({gone, 4096}, Access::none);
+  EXPECT_FALSE(unmapped.ok());
+  EXPECT_TRUE(says(unmapped.status().text(), "mapped")) << unmapped.status().text();
+  Memory device{a.memory.data(), 4096, MemoryKind::device, 0, 0, 0};
+  const auto dmabuf = a.domain->expose(device, Access::none);
+  if (!find_ports()[0].dmabuf) {
+    EXPECT_EQ(dmabuf.status().code(), Code::unsupported);
+  }
+  EXPECT_TRUE(says(dmabuf.status().text(), "dmabuf")) << dmabuf.status().text();
+  if (!find_ports()[0].on_demand_paging) {
+    Options options;
+    options.on_demand_paging = true;
+    const auto made = make_domain(options);
+    EXPECT_EQ(made.status().code(), Code::unsupported);
+    EXPECT_TRUE(says(made.status().text(), "on-demand paging")) << made.status().text();
+  }
+}
+
+// A port that goes down ends what is idle, too. In the virtual machine only: it takes the interface down.
+TEST(Device, APortThatGoesDownIsTold) {
+  PLAIT_NEEDS_A_DEVICE();
+  if (device(0) != "rxe1" || std::system("ip link show v1 >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "not the virtual machine: its devices stay as they are";
+  Pair p;
+  ASSERT_EQ(std::system("ip link set v1 down"), 0);
+  EXPECT_TRUE(p.pump([&] { return p.a.has(p.a.cookie); }));
+  EXPECT_EQ(p.a.end->state(), State::failed);
+  EXPECT_TRUE(says(p.a.end->error(), "port went down")) << p.a.end->error();
+  ASSERT_EQ(std::system("ip link set v1 up && sleep 1"), 0);
+}
+
+// `size` bytes, `list` transfers a post, 20 times: what the device was given for it.
+Work work_for(size_t size, size_t list) {
+  Pair p;
+  const Work before = work_of(*p.a.domain);
+  uint64_t cookie = 1;
+  for (int i = 0; i < 20; ++i) {
+    std::vector<Transfer> all;
+    for (size_t n = 0; n < list; ++n) all.push_back(p.a.put(size, {}, cookie++, n * size % kBytes));
+    EXPECT_EQ(p.a.end->post(all), list);
+    EXPECT_TRUE(p.pump([&] { return p.a.dones.size() == cookie - 1; }));
+  }
+  const Work after = work_of(*p.a.domain);
+  return {after.requests - before.requests, after.doorbells - before.doorbells};
+}
+
+// tests/lab/vm/work.sh compares these with what ib_write_bw does.
+TEST(Work, OneByOne) {
+  PLAIT_NEEDS_A_DEVICE();
+  const Work work = work_for(kBytes, 1);
+  EXPECT_EQ(work.requests, 20u);
+  EXPECT_EQ(work.doorbells, 20u);
+}
+
+TEST(Work, InLists) {
+  PLAIT_NEEDS_A_DEVICE();
+  const Work work = work_for(kBytes / 16, 16);
+  EXPECT_EQ(work.requests, 320u);
+  EXPECT_EQ(work.doorbells, 20u);
+}
+
+}  // namespace
+}  // namespace plait::transport::verbs::test
