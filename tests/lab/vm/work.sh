@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# A MiB, as one transfer and as 16 of 64 KiB posted together, costs the device as many work requests and doorbells as
+# ib_write_bw (perftest) spends on it. Runs in the virtual machine: a doorbell of soft-RoCE is a system call there, which
+# strace counts.
+#
+# Usage: work.sh TEST_VERBS
+set -euo pipefail
+
+for program in ib_write_bw:perftest strace:strace; do
+  command -v "${program%:*}" >/dev/null || {
+    printf 'skipped: no %s here (Debian package %s)\n' "${program%:*}" "${program#*:}"
+    exit 77
+  }
+done
+cd /run
+
+# doorbells COMMAND...: prints how often it told the device of work (command 28 of the kernel's verbs).
+doorbells() {
+  strace -f -qq -e trace=write -o trace "$@" >said 2>&1 || {
+    cat said >&2
+    return 1
+  }
+  grep -c 'write([0-9]*, "\\34\\0\\0\\0' trace
+}
+
+# theirs SIZE COUNT LIST: of ib_write_bw, without those of its server.
+theirs() {
+  local options=(-x 1 -F -s "$1" -n "$2" -l "$3")
+  ib_write_bw -d rxe2 "${options[@]}" >server 2>&1 &
+  for ((i = 0; i < 100; ++i)); do
+    ! ss -ltn | grep -q :18515 || break
+    sleep 0.1
+  done
+  doorbells ib_write_bw -d rxe1 "${options[@]}" 10.77.0.2
+  wait
+}
+
+# Both ends of ours are one process: each sends a hello, which is not part of the transfers.
+ours() { echo $(($(doorbells "$1" --gtest_filter="Work.$2") - 2)); }
+
+failed=0
+compare() {
+  printf '%s: %s doorbells, of ib_write_bw %s\n' "$1" "$2" "$3"
+  [[ $2 == "$3" ]] || failed=1
+}
+compare "20 x 1 MiB" "$(ours "$1" OneByOne)" "$(theirs 1048576 20 1)"
+compare "20 x 16 x 64 KiB" "$(ours "$1" InLists)" "$(theirs 65536 320 16)"
+((failed == 0)) || echo "FAILED: not the same" >&2
+exit "$failed"
