@@ -58,6 +58,29 @@ TEST(Device, AQueuePairThatFailsIsNoticed) {
   EXPECT_TRUE(says(p.b.end->error(), "did not answer")) << p.b.end->error();
 }
 
+// Hellos to somebody who is not there yet fail, and are said again.
+TEST(Device, APeerMayConnectMuchLater) {
+  PLAIT_NEEDS_A_DEVICE();
+  Options impatient;
+  impatient.timeout = 10;  // 4 ms
+  impatient.retries = 1;
+  for (const bool swapped : {false, true}) {
+    Side a(1, swapped ? 1 : 0, impatient), b(2, swapped ? 0 : 1);
+    ASSERT_TRUE(a.end->connect(b.end->ticket()).ok());
+    for (const Deadline end = Deadline::in_ms(400); !end.passed();) a.poll();
+    EXPECT_EQ(a.end->state(), State::connecting) << a.end->error();
+    EXPECT_GT(work_of(*a.domain).requests, 2u);
+    ASSERT_TRUE(b.end->connect(a.end->ticket()).ok());
+    for (const Deadline end = Deadline::in_ms(kLimitMs); b.end->counter(0) == 0 && !end.passed();) {
+      Transfer signal{Verb::put, When::never, {0, 1}, {}, {}, 0};
+      if (a.end->state() == State::ready && b.end->state() == State::ready) a.end->post({&signal, 1});
+      a.poll();
+      b.poll();
+    }
+    EXPECT_GE(b.end->counter(0), 1u) << a.end->error() << b.end->error();
+  }
+}
+
 // Memory that was unmapped, and other memory at its place, never meet an old registration.
 TEST(Device, MemoryMayBeUnmappedAndMappedAgain) {
   PLAIT_NEEDS_A_DEVICE();
