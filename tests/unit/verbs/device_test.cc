@@ -1,6 +1,8 @@
 // Over real devices: what is refused and how it is told, what fails and who hears of it, and how much work it
 // is.
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -78,6 +80,35 @@ TEST(Device, APeerMayConnectMuchLater) {
       b.poll();
     }
     EXPECT_GE(b.end->counter(0), 1u) << a.end->error() << b.end->error();
+  }
+}
+
+// What a forked child destroys is its parent's, and goes on there.
+TEST(Device, AForkedChildLeavesItsParentAlone) {
+  PLAIT_NEEDS_A_DEVICE();
+  for (const Connect connect : {Connect::tickets, Connect::cm}) {
+    Options options;
+    options.connect = connect;
+    Pair p(options);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const bool refused = !p.a.domain->open(1, 5).ok() && !p.a.domain->expose({&p, 8}, Access::none).ok();
+      for (Side* side : {&p.a, &p.b}) {
+        side->far.reset();
+        side->end.reset();
+        side->region.reset();
+        side->domain.reset();
+      }
+      _exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    Transfer t = p.a.put(4096, {0, 1}, 3);
+    ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+    EXPECT_TRUE(p.pump([&] { return p.a.code(3) == Code::ok && p.b.end->counter(0) == 1; }))
+        << p.a.end->error();
   }
 }
 
