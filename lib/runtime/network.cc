@@ -5,6 +5,7 @@
 #include "bootstrap/interfaces.h"
 #include "runtime/modules.h"
 #include "runtime/peer.h"
+#include "transport/rails/rails.h"
 #include "transport/tcp/tcp.h"
 
 namespace plait::runtime {
@@ -13,7 +14,7 @@ namespace {
 using transport::Domain;
 
 constexpr std::string_view kTcp = "tcp";
-constexpr size_t kMostRails = 1;
+constexpr size_t kMostRails = transport::rails::kRails;
 
 std::string fabrics() {
   std::string all(kTcp);
@@ -148,7 +149,18 @@ std::string kind_of(const std::vector<RailSpec>& rails) {
 }
 
 Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place) {
-  return open_rail(rails.front(), place);
+  if (rails.size() == 1) return open_rail(rails.front(), place);
+  std::vector<std::unique_ptr<Domain>> domains;
+  for (const RailSpec& rail : rails) {
+    auto domain = open_rail(rail, place);
+    if (!domain.ok()) return domain;
+    domains.push_back(std::move(domain).value());
+  }
+  auto bound = transport::rails::make_domain(std::move(domains), {.label = to_string(rails)});
+  if (!bound.ok()) return bound.status();
+  std::unique_ptr<Domain> domain = std::move(bound).value();
+  PLAIT_TRY(suits(*domain));
+  return domain;
 }
 
 }  // namespace plait::runtime

@@ -204,6 +204,29 @@ TEST(Ways, AUniqueId) {
   close(ends[1]);
 }
 
+TEST(Networks, AreAlikeOnAllRanks) {
+  const std::string job = fresh_job();
+  run_ranks(processes(3), [&](int rank, int size) -> std::string {
+    auto c = config_of(rank, size, job.c_str(), "host-" + std::to_string(rank));
+    c.network = rank == 1 ? "tcp" : "tcp:lo,tcp:lo";
+    Handle h(c);
+    if (h.comm != nullptr) return "ranks of different networks made a communicator";
+    const std::string its =
+        rank == 1 ? "\"tcp,tcp\", of this rank \"tcp\"" : "\"tcp\", of this rank \"tcp,tcp\"";
+    return contains(h.error, its) && contains(h.error, "PLAIT_NETWORK") ? "" : h.error;
+  });
+}
+
+TEST(Networks, OfTwoRails) {
+  const std::string job = fresh_job();
+  run_ranks(processes(3), [&](int rank, int size) -> std::string {
+    auto c = config_of(rank, size, job.c_str(), "host-" + std::to_string(rank));
+    c.network = "tcp:127.0.0.1,tcp:lo";
+    Handle h(c);
+    return h.comm == nullptr ? h.error : sums(h.comm, rank, size);
+  });
+}
+
 TEST(Networks, ByAnInterface) {
   const std::string job = fresh_job();
   run_ranks(processes(3), [&](int rank, int size) -> std::string {

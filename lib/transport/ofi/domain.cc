@@ -24,6 +24,7 @@ Capabilities make_capabilities(const Options& options, const Choice& choice) noe
   Capabilities c;
   c.get = true;
   c.local_needs_region = direct && choice.needs(FI_MR_LOCAL);
+  c.holds_pages = direct && choice.needs(FI_MR_ALLOCATED);
   c.target_must_poll = true;  // a provider's progress is manual where it may be
   c.inline_bytes = kInline;
   c.max_transfer = kMaxTransfer;

@@ -68,6 +68,7 @@ Capabilities capabilities_of(const std::vector<std::unique_ptr<Domain>>& rails) 
     all.get &= c.get;
     all.needs_flush |= c.needs_flush;
     all.local_needs_region |= c.local_needs_region;
+    all.holds_pages |= c.holds_pages;
     all.detects_death &= c.detects_death;
     all.inline_bytes = std::min(all.inline_bytes, c.inline_bytes);
     all.max_add = std::min<uint16_t>(all.max_add, most_add(c.max_add));

@@ -1,4 +1,5 @@
-// The module plait_ucx.so: PLAIT_NETWORK=ucx, ucx:TRANSPORTS, ucx:TRANSPORTS/DEVICES, with + for UCX's commas.
+// The module plait_ucx.so: PLAIT_NETWORK=ucx, ucx:TRANSPORTS, ucx:TRANSPORTS/DEVICES, with + for UCX's
+// commas.
 #include <algorithm>
 
 #include "transport/module.h"

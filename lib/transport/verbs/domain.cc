@@ -42,6 +42,7 @@ Capabilities make_capabilities(const Options& options, const OpenPort& port) noe
   Capabilities c;
   c.get = true;
   c.local_needs_region = true;
+  c.holds_pages = !options.on_demand_paging;
   c.max_transfer = std::min<size_t>(port.attributes.max_msg_sz, kMaxTransfer);
   c.key_bytes = sizeof(Key);
   c.ticket_bytes = sizeof(Ticket);
