@@ -12,6 +12,7 @@ for program in ib_write_bw:perftest strace:strace; do
     exit 77
   }
 done
+tests=$(readlink -f "$1")
 cd /run
 
 # doorbells COMMAND...: prints how often it told the device of work (command 28 of the kernel's verbs).
@@ -36,14 +37,17 @@ theirs() {
 }
 
 # Both ends of ours are one process: each sends a hello, which is not part of the transfers.
-ours() { echo $(($(doorbells "$1" --gtest_filter="Work.$2") - 2)); }
+ours() {
+  local all
+  all=$(doorbells "$1" --gtest_filter="Work.$2") && echo $((all - 2))
+}
 
 failed=0
 compare() {
   printf '%s: %s doorbells, of ib_write_bw %s\n' "$1" "$2" "$3"
   [[ $2 == "$3" ]] || failed=1
 }
-compare "20 x 1 MiB" "$(ours "$1" OneByOne)" "$(theirs 1048576 20 1)"
-compare "20 x 16 x 64 KiB" "$(ours "$1" InLists)" "$(theirs 65536 320 16)"
+compare "20 x 1 MiB" "$(ours "$tests" OneByOne)" "$(theirs 1048576 20 1)"
+compare "20 x 16 x 64 KiB" "$(ours "$tests" InLists)" "$(theirs 65536 320 16)"
 ((failed == 0)) || echo "FAILED: not the same" >&2
 exit "$failed"
