@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "bootstrap/launcher.h"
-#include "runtime/network.h"
+#include "runtime/rail_spec.h"
 
 namespace plait::runtime {
 namespace {

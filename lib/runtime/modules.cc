@@ -17,8 +17,6 @@ namespace {
 
 using transport::Module;
 
-constexpr std::string_view kNames[] = {"ofi", "ucx", "verbs"};
-
 // The folder of the object that this code is in.
 std::string own_folder() {
   Dl_info info;
@@ -61,12 +59,10 @@ Result<const Module*> load(std::string_view name) {
 
 }  // namespace
 
-std::span<const std::string_view> module_names() noexcept { return kNames; }
-
 Result<const Module*> load_module(std::string_view name) {
   static std::mutex mutex;
   static auto* loaded = new std::map<std::string, const Module*, std::less<>>;
-  if (std::ranges::find(kNames, name) == std::end(kNames))
+  if (std::ranges::find(module_names(), name) == module_names().end())
     return Status(Code::unsupported, "there is no such fabric");
   std::lock_guard lock(mutex);
   if (auto it = loaded->find(name); it != loaded->end()) return it->second;

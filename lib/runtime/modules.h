@@ -2,15 +2,12 @@
 // or beside it.
 #pragma once
 
-#include <span>
 #include <string_view>
 
+#include "runtime/rail_spec.h"
 #include "transport/module.h"
 
 namespace plait::runtime {
-
-// The fabrics that are modules, as PLAIT_NETWORK calls them.
-std::span<const std::string_view> module_names() noexcept;
 
 // Loads it once; it stays loaded. Code::unsupported when it is none of module_names(), is not there, or was
 // built with another plait; Code::system when the loader refuses it, with what that says. Any thread.

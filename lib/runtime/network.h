@@ -3,25 +3,14 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/address.h"
 #include "base/status.h"
+#include "runtime/rail_spec.h"
 #include "transport/transport.h"
 
 namespace plait::runtime {
-
-// "tcp", "tcp:eth1", "ofi:tcp", "ucx", "verbs:mlx5_0": a fabric, and what of it.
-struct RailSpec {
-  std::string fabric, detail;
-};
-
-// Rails of a comma list; of an empty one, TCP. Code::invalid names what is wrong, and what there is.
-Result<std::vector<RailSpec>> parse_network(std::string_view text);
-std::string to_string(const std::vector<RailSpec>& rails);
-// What must be alike on all ranks: not the names of interfaces and devices, which each host may choose.
-std::string kind_of(const std::vector<RailSpec>& rails);
 
 // Where this rank is.
 struct Place {

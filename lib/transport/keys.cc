@@ -16,6 +16,15 @@ uint64_t random_word() noexcept {
   return word;
 }
 
+bool same_token(const Token& a, const Token& b) noexcept { return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0; }
+
+Token random_token() noexcept {
+  Token token{};
+  while (getrandom(&token, sizeof token, 0) != ssize_t(sizeof token)) {
+  }
+  return token;
+}
+
 uint64_t sum_of(ByteView bytes) noexcept { return fnv1a(bytes); }
 
 Result<RegionKey> parse_region_key(ByteView bytes, const Maker& maker) {

@@ -3,6 +3,7 @@
 // and is checked. Parsers are functions of the bytes alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +21,13 @@ struct Maker {
 };
 
 uint64_t random_word() noexcept;  // never 0
+
+// 128 random bits. Whoever shows one has read the ticket that it is in.
+using Token = std::array<uint64_t, 2>;
+// In a time that does not depend on where they differ.
+bool same_token(const Token& a, const Token& b) noexcept;
+
+Token random_token() noexcept;
 
 // FNV-1a: any one changed byte changes it.
 uint64_t sum_of(ByteView bytes) noexcept;

@@ -170,7 +170,7 @@ Result<Fid<fid_mr>> Device::enroll(void* base, size_t bytes, uint64_t rights) {
   int rc = -FI_ENOKEY;
   fid_mr* mr = nullptr;
   for (int i = 0; i < 16 && rc == -FI_ENOKEY; ++i)
-    rc = fi_mr_reg(domain.get(), base, bytes, rights, 0, tcp::random_word() & mask, 0, &mr, nullptr);
+    rc = fi_mr_reg(domain.get(), base, bytes, rights, 0, random_word() & mask, 0, &mr, nullptr);
   if (rc != 0) {
     return Status(rc == -FI_ENOMEM ? Code::memory : Code::system,
                   "ofi: " + choice.provider() + " does not register " + std::to_string(bytes) +
@@ -190,7 +190,7 @@ Result<std::unique_ptr<Region>> OfiRegion::make(std::shared_ptr<Device> device, 
   Key key;
   key.access = uint8_t(access);
   key.owner = device->nonce;
-  key.nonce = tcp::random_word();
+  key.nonce = random_word();
   key.bytes = memory.bytes;
   Fid<fid_mr> mr;
   const bool direct = device->choice.mode == Mode::direct;
@@ -204,7 +204,7 @@ Result<std::unique_ptr<Region>> OfiRegion::make(std::shared_ptr<Device> device, 
   const auto slot = device->regions.add(memory, access, key.nonce);
   if (!slot.ok()) return slot.status();
   key.slot = *slot;
-  key.sum = tcp::sum_of(key);
+  key.sum = sum_of(key);
   return std::unique_ptr<Region>(std::make_unique<OfiRegion>(std::move(device), memory, std::move(mr), key));
 }
 

@@ -7,12 +7,14 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <string>
 
+#include "base/address.h"
 #include "transport/ofi/wire.h"
-#include "transport/tcp/region.h"
+#include "transport/regions.h"
 
 namespace plait::transport::ofi {
 
@@ -65,12 +67,12 @@ struct Device {
   uint64_t base_of(const void* at) const noexcept { return choice.needs(FI_MR_VIRT_ADDR) ? uint64_t(at) : 0; }
 
   const Choice choice;
-  const uint64_t nonce = tcp::random_word();
+  const uint64_t nonce = random_word();
   Fid<fid_fabric> fabric;
   Fid<fid_domain> domain;
-  bool has_fd = false;       // its completion queues offer a descriptor to sleep on
-  tcp::RegionTable regions;  // messages
-  uint64_t door_word = 0;    // direct: writes of no bytes go there
+  bool has_fd = false;     // its completion queues offer a descriptor to sleep on
+  RegionTable regions;     // messages
+  uint64_t door_word = 0;  // direct: writes of no bytes go there
   Fid<fid_mr> door;
 };
 

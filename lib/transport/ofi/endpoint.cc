@@ -125,9 +125,9 @@ Status OfiEndpoint::start() {
   ticket_.counters = counter_count_;
   ticket_.protocol = domain_->self().protocol;
   ticket_.domain = d.nonce;
-  ticket_.endpoint = tcp::random_word();
-  ticket_.stamp = uint16_t(tcp::random_word());
-  ticket_.token = tcp::random_token();
+  ticket_.endpoint = random_word();
+  ticket_.stamp = uint16_t(random_word());
+  ticket_.token = random_token();
   if (d.door) {
     ticket_.door = d.base_of(&d.door_word);
     ticket_.door_key = fi_mr_key(d.door.get());
@@ -139,7 +139,7 @@ Status OfiEndpoint::start() {
                                          " bytes, a ticket holds " + std::to_string(ticket_.address.size()) +
                                          ": " + reason(rc));
   ticket_.address_bytes = uint8_t(bytes);
-  ticket_.sum = tcp::sum_of(ticket_);
+  ticket_.sum = sum_of(ticket_);
   if (d.choice.network) return {};
   std::lock_guard lock(neighbours().mutex);
   neighbours().domains.insert(ticket_.domain);
@@ -215,8 +215,7 @@ void OfiEndpoint::greet() noexcept {
   if (state_ != State::connecting) return;
   const bool first = ticket_.endpoint < theirs_.endpoint;
   const bool known = heard_hello_ && heard_hello_->from == theirs_.endpoint &&
-                     heard_hello_->to == ticket_.endpoint &&
-                     tcp::same_token(heard_hello_->token, ticket_.token);
+                     heard_hello_->to == ticket_.endpoint && same_token(heard_hello_->token, ticket_.token);
   if (!greeted_ && (first || known)) {
     Hello hello;
     hello.to = theirs_.endpoint;

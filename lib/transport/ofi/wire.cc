@@ -12,7 +12,7 @@ Result<T> parse_summed(ByteView view, const std::string& what) {
   if (!take(view, parsed) || !view.empty() || parsed.magic != kMagic)
     return Status(Code::invalid,
                   std::to_string(bytes) + " bytes that are no " + what + " of libfabric endpoints");
-  if (parsed.sum != tcp::sum_of(parsed)) return Status(Code::invalid, "ofi: a damaged " + what);
+  if (parsed.sum != sum_of(parsed)) return Status(Code::invalid, "ofi: a damaged " + what);
   if (parsed.version != kVersion) {
     return Status(Code::version, "ofi: a " + what + " of version " + std::to_string(parsed.version) +
                                      ", not " + std::to_string(kVersion) +

@@ -8,12 +8,10 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "transport/keys.h"
 #include "transport/ofi/ofi.h"
-#include "transport/tcp/wire.h"
 
 namespace plait::transport::ofi {
-
-using tcp::Token;
 
 constexpr uint32_t kMagic = 0x49464f50;  // "POFI"
 constexpr uint16_t kVersion = 1;

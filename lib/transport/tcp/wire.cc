@@ -1,7 +1,5 @@
 #include "transport/tcp/wire.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cctype>
 
@@ -27,15 +25,6 @@ bool is_name(std::span<const char> text) noexcept {
 }
 
 }  // namespace
-
-bool same_token(const Token& a, const Token& b) noexcept { return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0; }
-
-Token random_token() noexcept {
-  Token token{};
-  while (getrandom(&token, sizeof token, 0) != ssize_t(sizeof token)) {
-  }
-  return token;
-}
 
 uint8_t family_of(const Address& address) noexcept {
   if (address.family == 4) return address.loopback() ? kLoopback4 : kIp4;

@@ -24,13 +24,6 @@ constexpr uint16_t kCounters = 1024;
 enum class Lane : uint8_t { mailbox, bulk, pulse };
 constexpr size_t kLanes = 3;
 
-// 128 random bits. Whoever shows one has read the ticket that it is in.
-using Token = std::array<uint64_t, 2>;
-// In a time that does not depend on where they differ.
-bool same_token(const Token& a, const Token& b) noexcept;
-
-Token random_token() noexcept;
-
 struct Ticket {
   uint32_t magic = kMagic;
   uint16_t version = kVersion;

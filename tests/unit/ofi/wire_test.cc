@@ -65,7 +65,7 @@ TEST(OfiWire, ASignalWordHoldsAllOfIt) {
 
 template <class T, class Parse>
 void refuses_damage(T good, Parse parse) {
-  good.sum = tcp::sum_of(good);
+  good.sum = sum_of(good);
   ASSERT_TRUE(parse(bytes_of(good)).ok()) << parse(bytes_of(good)).status().text();
   Bytes bytes(bytes_of(good).begin(), bytes_of(good).end());
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -75,7 +75,7 @@ void refuses_damage(T good, Parse parse) {
   }
   for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(parse(ByteView(bytes).first(n)).ok());
   good.version = kVersion + 1;
-  good.sum = tcp::sum_of(good);
+  good.sum = sum_of(good);
   EXPECT_EQ(parse(bytes_of(good)).status().code(), Code::version);
 }
 
@@ -89,14 +89,14 @@ TEST(OfiWire, DamagedTicketsAndKeys) {
   refuses_damage(key, parse_key);
   key.base = UINT64_MAX;
   key.bytes = 2;
-  key.sum = tcp::sum_of(key);
+  key.sum = sum_of(key);
   EXPECT_FALSE(parse_key(bytes_of(key)).ok()) << "ends beyond all memory";
   ticket.mode = uint8_t(Mode::automatic);
-  ticket.sum = tcp::sum_of(ticket);
+  ticket.sum = sum_of(ticket);
   EXPECT_FALSE(parse_ticket(bytes_of(ticket)).ok());
   ticket.mode = uint8_t(Mode::messages);
   ticket.address_bytes = 129;
-  ticket.sum = tcp::sum_of(ticket);
+  ticket.sum = sum_of(ticket);
   EXPECT_FALSE(parse_ticket(bytes_of(ticket)).ok());
 }
 

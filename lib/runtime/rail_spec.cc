@@ -1,0 +1,63 @@
+#include "runtime/rail_spec.h"
+
+#include <algorithm>
+
+namespace plait::runtime {
+namespace {
+
+constexpr std::string_view kModules[] = {"ofi", "ucx", "verbs"};
+
+std::string fabrics() {
+  std::string all(kTcp);
+  for (std::string_view name : module_names()) all += ", " + std::string(name);
+  return all;
+}
+
+}  // namespace
+
+std::span<const std::string_view> module_names() noexcept { return kModules; }
+
+std::string to_string(const RailSpec& rail) {
+  return rail.detail.empty() ? rail.fabric : rail.fabric + ":" + rail.detail;
+}
+
+Result<std::vector<RailSpec>> parse_network(std::string_view text) {
+  std::vector<RailSpec> rails;
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const size_t colon = one.find(':');
+    RailSpec rail{std::string(one.substr(0, colon)),
+                  colon == one.npos ? std::string() : std::string(one.substr(colon + 1))};
+    if (rail.fabric.empty() && rails.empty() && text.empty()) rail.fabric = kTcp;
+    if (rail.fabric != kTcp && std::ranges::find(module_names(), rail.fabric) == module_names().end()) {
+      return Status(Code::invalid, "the network \"" + std::string(one) + "\" is none: there are " +
+                                       fabrics() + ", each with a colon and what of it, if you like");
+    }
+    rails.push_back(std::move(rail));
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  if (rails.size() > kMostRails) {
+    return Status(Code::invalid, std::to_string(rails.size()) + " networks are more than the " +
+                                     std::to_string(kMostRails) + " that can be used");
+  }
+  return rails;
+}
+
+std::string to_string(const std::vector<RailSpec>& rails) {
+  std::string all;
+  for (const RailSpec& rail : rails) all += (all.empty() ? "" : ",") + to_string(rail);
+  return all;
+}
+
+std::string kind_of(const std::vector<RailSpec>& rails) {
+  std::string all;
+  for (const RailSpec& rail : rails) {
+    const bool device = rail.fabric == kTcp || rail.fabric == "verbs";
+    all += (all.empty() ? "" : ",") + (device ? rail.fabric : to_string(rail));
+  }
+  return all;
+}
+
+}  // namespace plait::runtime

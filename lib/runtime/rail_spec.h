@@ -1,0 +1,31 @@
+// What PLAIT_NETWORK names.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace plait::runtime {
+
+constexpr std::string_view kTcp = "tcp";
+// The fabrics that are modules.
+std::span<const std::string_view> module_names() noexcept;
+
+constexpr size_t kMostRails = 8;
+
+// "tcp", "tcp:eth1", "ofi:tcp", "ucx", "verbs:mlx5_0": a fabric, and what of it.
+struct RailSpec {
+  std::string fabric, detail;
+};
+
+// Rails of a comma list; of an empty one, TCP. Code::invalid names what is wrong, and what there is.
+Result<std::vector<RailSpec>> parse_network(std::string_view text);
+std::string to_string(const RailSpec& rail);
+std::string to_string(const std::vector<RailSpec>& rails);
+// What must be alike on all ranks: not the names of interfaces and devices, which each host may choose.
+std::string kind_of(const std::vector<RailSpec>& rails);
+
+}  // namespace plait::runtime
