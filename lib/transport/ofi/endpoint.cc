@@ -1,80 +1,12 @@
 #include "transport/ofi/endpoint.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <mutex>
-#include <typeinfo>
-#include <unordered_set>
 
 #include "base/log.h"
 #include "transport/ofi/domain.h"
+#include "transport/ofi/neighbours.h"
 
 namespace plait::transport::ofi {
-namespace {
-
-constexpr size_t kReads = 16;  // completions taken at a time
-
-// The endpoints of this process on providers for one host. libfabric's keep pointers to the memory of each
-// other's endpoints of one process, also of those that are closed.
-struct Neighbours {
-  std::recursive_mutex mutex;
-  std::unordered_set<uint64_t> domains, endpoints;  // nonces: of all that ever were; of those that are open
-};
-Neighbours& neighbours() {
-  static Neighbours& all = *new Neighbours;
-  return all;
-}
-// Under the lock.
-bool is_gone(const Ticket& peer) {
-  return neighbours().domains.contains(peer.domain) && !neighbours().endpoints.contains(peer.endpoint);
-}
-
-const char* advice(int error) noexcept {
-  switch (error) {
-    case FI_ECONNREFUSED:
-    case FI_ECONNRESET:
-    case FI_ECONNABORTED:
-    case FI_ENOTCONN:
-    case FI_ESHUTDOWN:
-    case EPIPE:
-    case FI_EIO:
-      return "it exited, was killed or closed this endpoint, or took back the memory: look at what it said "
-             "last";
-    case FI_ETIMEDOUT:
-    case FI_EHOSTUNREACH:
-    case FI_ENETUNREACH:
-    case FI_EHOSTDOWN:
-      return "its host is down, the link is cut or a firewall is in between: try fi_pingpong between the two "
-             "hosts";
-    case FI_EACCES:
-    case FI_EKEYREJECTED:
-    case FI_ENOKEY:
-    case FI_EFAULT:
-      return "the peer took back the memory, or its rights do not allow this";
-    case FI_ENOMEM:
-    case FI_ENOBUFS:
-      return "memory or the device's resources ran out: look at ulimit -l";
-    case FI_ECANCELED:
-      return "the connection ended before it was sent";
-    default:
-      return "FI_LOG_LEVEL=warn makes the provider say more";
-  }
-}
-
-const char* doing(Step step) noexcept {
-  switch (step) {
-    case Step::sent:
-      return "sending a message";
-    case Step::received:
-      return "receiving a message";
-    case Step::moved:
-      return "a put";
-  }
-  return "a transfer";
-}
-
-}  // namespace
 
 OfiEndpoint::OfiEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie, size_t slots,
                          size_t slot_bytes)
@@ -199,7 +131,8 @@ Status OfiEndpoint::connect(ByteView peer_ticket) noexcept {
   std::unique_lock<std::recursive_mutex> lock;
   if (!device().choice.network) {
     lock = std::unique_lock(neighbours().mutex);
-    if (is_gone(*ticket)) return Status(Code::peer, "ofi: the peer has closed the endpoint of this ticket");
+    if (neighbours().is_gone(*ticket))
+      return Status(Code::peer, "ofi: the peer has closed the endpoint of this ticket");
   }
   if (fi_av_insert(av_.get(), ticket->address.data(), 1, &peer_, 0, nullptr) != 1)
     return Status(Code::invalid, "ofi: " + device().choice.provider() + " does not take the peer's address");
@@ -233,196 +166,6 @@ Result<std::unique_ptr<RemoteRegion>> OfiEndpoint::import(ByteView key) {
   if (!parsed.ok()) return parsed.status();
   if (parsed->owner != theirs_.domain) return Status(Code::auth, "ofi: the key is not of this peer's region");
   return std::unique_ptr<RemoteRegion>(std::make_unique<PeerRegion>(this, *parsed));
-}
-
-size_t OfiEndpoint::post(std::span<const Transfer> transfers) noexcept {
-  size_t taken = 0;
-  for (const Transfer& t : transfers) {
-    if (state_ != State::ready || !has_ops(1)) break;
-    if (const char* why = refusal(t)) {
-      fail(Code::invalid, std::string("a transfer was refused: ") + why);
-      break;
-    }
-    if (t.verb == Verb::flush || (t.verb == Verb::get && t.remote.bytes == 0)) {
-      done(t.when, t.cookie, Code::ok);
-    } else if (!take(t)) {
-      if (domain_ != nullptr) domain_->starved();
-      break;
-    }
-    ++taken;
-  }
-  size_t budget = kPollBytes / 4;
-  if (taken != 0 && state_ == State::ready) push(budget);
-  return taken;
-}
-
-// Null when it keeps to the contract.
-const char* OfiEndpoint::refusal(const Transfer& t) const noexcept {
-  if (t.verb == Verb::flush) return nullptr;
-  if (t.verb != Verb::put && t.verb != Verb::get) return "no such verb";
-  if (t.verb == Verb::get && t.signal.add != 0) return "a get carries no signal";
-  if (t.signal.counter >= (t.signal.add != 0 ? theirs_.counters : kCounters))
-    return "the peer has no such counter";
-  if (t.signal.add > domain_->capabilities().max_add) return "it adds more than max_add";
-  if (t.remote.bytes == 0) return t.local.bytes == 0 ? nullptr : "the slices differ in length";
-  return slice_refusal(t);
-}
-
-const char* OfiEndpoint::slice_refusal(const Transfer& t) const noexcept {
-  const auto& [data, bytes, region] = t.local;
-  if (bytes != t.remote.bytes) return "the slices differ in length";
-  if (data == nullptr) return "no local memory";
-  if (region != nullptr) {
-    const auto at = reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(region->memory().base);
-    if (!in_bounds(at, bytes, region->memory().bytes)) return "the local slice is out of bounds";
-  }
-  if (domain_->capabilities().local_needs_region && t.verb == Verb::put && bytes > kInline) {
-    if (region == nullptr || typeid(*region) != typeid(OfiRegion) ||
-        static_cast<const OfiRegion*>(region)->device() != &device())
-      return "the local memory is not exposed by this domain, which moves from exposed memory only";
-  }
-  const RemoteRegion* remote = t.remote.region;
-  if (remote == nullptr || typeid(*remote) != typeid(PeerRegion)) return "no remote region of libfabric's";
-  if (static_cast<const PeerRegion*>(remote)->endpoint() != this)
-    return "the remote region was imported by another endpoint";
-  if (bytes > domain_->capabilities().max_transfer || !in_bounds(t.remote.offset, bytes, remote->bytes()))
-    return "the remote slice is out of bounds";
-  if (t.verb == Verb::put && !may_write(remote->access())) return "the peer's region may not be written";
-  if (t.verb == Verb::get && !may_read(remote->access())) return "the peer's region may not be read";
-  return nullptr;
-}
-
-bool OfiEndpoint::has_ops(size_t count) const noexcept {
-  return used_ + dones_.size() + count <= domain_->capabilities().depth;
-}
-
-Op& OfiEndpoint::take_op(const Transfer& t) noexcept {
-  Op& op = *free_op_;
-  free_op_ = op.next;
-  ++used_;
-  op.used = true;
-  op.verb = t.verb;
-  op.when = t.when;
-  op.signal = t.signal;
-  op.cookie = t.cookie;
-  op.key = t.remote.bytes == 0 ? nullptr : &static_cast<const PeerRegion*>(t.remote.region)->key();
-  op.offset = t.remote.offset;
-  op.local = t.local.data;
-  op.bytes = t.remote.bytes;
-  op.moved = 0;
-  return op;
-}
-
-void OfiEndpoint::done(When when, uint64_t cookie, Code code) noexcept {
-  if (when != When::never) dones_.push().done = Done{cookie, code};
-}
-
-void OfiEndpoint::finish(Op& op, Code code) noexcept {
-  op.used = false;
-  op.next = std::exchange(free_op_, &op);
-  --used_;
-  done(op.when, op.cookie, code);
-}
-
-bool OfiEndpoint::went(ssize_t rc, const char* doing) noexcept {
-  if (rc == 0) return true;
-  if (rc != -FI_EAGAIN) {
-    fail(rc == -FI_ENOMEM ? Code::memory : Code::peer, std::string(doing) + " is refused by " +
-                                                           device().choice.provider() + ": " + reason(rc) +
-                                                           "; " + advice(int(-rc)));
-  }
-  return false;
-}
-
-bool OfiEndpoint::send(ByteView head, ByteView body) noexcept {
-  const size_t bytes = head.size() + body.size();
-  Slot* slot = free_slot_;
-  if (slot == nullptr || !ep_) return false;
-  std::unique_lock<std::recursive_mutex> lock;
-  if (!device().choice.network) {
-    lock = std::unique_lock(neighbours().mutex);
-    if (is_gone(theirs_)) return fail(Code::peer, "it closed this endpoint"), false;
-  }
-  std::memcpy(slot->data, head.data(), head.size());
-  if (!body.empty()) std::memcpy(slot->data + head.size(), body.data(), body.size());
-  if (bytes <= inject_) return went(fi_inject(ep_.get(), slot->data, bytes, peer_), "a message");
-  void* desc = memory_mr_ ? fi_mr_desc(memory_mr_.get()) : nullptr;
-  if (!went(fi_send(ep_.get(), slot->data, bytes, desc, peer_, static_cast<Context*>(slot)), "a message"))
-    return false;
-  free_slot_ = slot->next;
-  return true;
-}
-
-void OfiEndpoint::progress(size_t& budget) noexcept {
-  if (!cq_) return;
-  read();
-  receive(budget);
-  if (state_ == State::connecting) greet();
-  push(budget);
-}
-
-void OfiEndpoint::read() noexcept {
-  fi_cq_data_entry entries[kReads];
-  const ssize_t n = fi_cq_read(cq_.get(), entries, kReads);
-  if (n == -FI_EAGAIN || n == 0) {
-    ++quiet;
-  } else if (n < 0) {
-    return read_error();
-  }
-  for (ssize_t i = 0; i < n && state_ != State::failed; ++i) {
-    quiet = 0;
-    const fi_cq_data_entry& e = entries[i];
-    if ((e.flags & (FI_REMOTE_CQ_DATA | FI_RECV)) == FI_REMOTE_CQ_DATA) {
-      signalled(e.data);
-      continue;
-    }
-    auto* context = static_cast<Context*>(e.op_context);
-    if (context == nullptr) continue;
-    if (context->step == Step::received) {
-      auto& slot = static_cast<Slot&>(*context);
-      slot.full = true;
-      slot.bytes = std::min(e.len, slot_bytes_);
-    } else if (context->step == Step::sent) {
-      auto& slot = static_cast<Slot&>(*context);
-      slot.next = std::exchange(free_slot_, &slot);
-    } else if (auto& op = static_cast<Op&>(*context); op.used) {
-      written(op);
-    }
-  }
-}
-
-// In the order of the receives, which is that of the sends, whichever were complete first.
-void OfiEndpoint::receive(size_t& budget) noexcept {
-  while (cq_ && slots_[next_receive_].full && budget != 0) {
-    Slot& slot = slots_[next_receive_];
-    const ByteView message(slot.data, slot.bytes);
-    budget -= std::min(budget, slot.bytes);
-    if (const auto hello = parse_hello(message)) {
-      if (state_ == State::opened || (state_ == State::connecting && hello->from == theirs_.endpoint))
-        heard_hello_ = *hello;
-    } else if (state_ == State::ready) {
-      heard(message);
-    }
-    if (!cq_) return;
-    next_receive_ = (next_receive_ + 1) % receives_;
-    if (const Status status = post_receive(slot); !status.ok())
-      return fail(Code::system, std::string(status.text()));
-  }
-}
-
-void OfiEndpoint::read_error() noexcept {
-  fi_cq_err_entry e{};
-  char text[256] = "";
-  e.err_data = nullptr;
-  if (fi_cq_readerr(cq_.get(), &e, 0) < 0) return;
-  const char* more = fi_cq_strerror(cq_.get(), e.prov_errno, e.err_data, text, sizeof text);
-  const auto* context = static_cast<const Context*>(e.op_context);
-  std::string what =
-      (e.flags & FI_REMOTE_WRITE) != 0 || context == nullptr ? "its connection" : doing(context->step);
-  what += " failed: " + reason(e.err);
-  if (more != nullptr && *more != '\0' && reason(e.err) != more) what += " (" + std::string(more) + ")";
-  fail(e.err == FI_ENOMEM ? Code::memory : Code::peer, what + "; " + advice(e.err));
-  hang_up();
 }
 
 std::string OfiEndpoint::peer_name() const {
