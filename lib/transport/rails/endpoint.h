@@ -1,6 +1,6 @@
-// An endpoint over several rails. endpoint.cc: its life; post.cc: taking transfers; send.cc: parts;
-// receive.cc: counters and credits; control.cc: lines to the peer's endpoint; recovery.cc: what state.h asks
-// for; silence.cc: what is due.
+// An endpoint over several rails. endpoint.cc: its life; connect.cc; import.cc; post.cc: taking transfers;
+// send.cc, gets.cc, landed.cc: parts; receive.cc: counters and credits; control.cc: lines to the peer's
+// endpoint; recovery.cc: what state.h asks for; silence.cc: what is due.
 #pragma once
 
 #include <deque>

@@ -17,6 +17,8 @@ constexpr size_t kWhole = size_t{64} << 10, kPiece = size_t{128} << 10;
 // faster come back for more.
 constexpr size_t kAhead = size_t{1} << 20;
 
+constexpr uint8_t kTries = 32;  // rails that may die under a part
+
 // A transfer that cannot be told to be done yet.
 struct Op {
   Op *newer = nullptr, *older = nullptr;  // of its endpoint

@@ -12,7 +12,6 @@ namespace {
 // Less than this under way counts as nothing: short puts of a counter stay together where there is no reason
 // not to.
 constexpr size_t kLittle = size_t{32} << 10;
-constexpr uint8_t kTries = 32;
 
 }  // namespace
 
@@ -163,71 +162,6 @@ bool RailsEndpoint::cut_put(Op& op, size_t counter) noexcept {
   return true;
 }
 
-GetPart* RailsEndpoint::free_get() noexcept {
-  const auto get = std::ranges::find(gets_, nullptr, &GetPart::op);
-  return get == gets_.end() ? nullptr : &*get;
-}
-
-bool RailsEndpoint::cut_get(Op& op, size_t counter) noexcept {
-  while (op.cut < op.bytes) {
-    GetPart* get = free_get();
-    if (get == nullptr) return false;
-    *get = {.op = &op, .at = op.cut, .bytes = uint32_t(std::min(op.piece, op.bytes - op.cut))};
-    if (!post_get(*get)) {
-      *get = GetPart();
-      return false;
-    }
-    op.cut += get->bytes;
-    op.left++;
-    out_[counter].gets++;
-  }
-  return true;
-}
-
-// On each rail that may have brought something.
-bool RailsEndpoint::cut_flush(Op& op) noexcept {
-  for (; op.cut < rails_.size(); ++op.cut) {
-    if (!rails_[op.cut].live()) continue;
-    GetPart* get = free_get();
-    if (get == nullptr) return false;
-    *get = {.op = &op, .at = op.cut};
-    if (!post_get(*get)) {
-      *get = GetPart();
-      return false;
-    }
-    op.left++;
-    out_[op.signal.counter].gets++;
-  }
-  return true;
-}
-
-bool RailsEndpoint::post_get(GetPart& get) noexcept {
-  const Op& op = *get.op;
-  uint32_t tried = 0;
-  const bool flush = op.verb == Verb::flush;
-  if (flush) tried = ~(1U << get.at);
-  for (;;) {
-    const size_t i =
-        pick(get.bytes, flush ? nullptr : op.import, tried, out_[op.signal.counter].rail, !flush);
-    if (i == kRails) return false;
-    Link& link = rails_[i].link;
-    Transfer t{op.verb, When::delivered, {theirs_.data(op.signal.counter, 0), 0}, {}, {}, 0};
-    t.cookie = domain_->cookie(link.id, kGetTag | uint32_t(&get - gets_.data()));
-    if (!flush) {
-      t.local = {op.data + get.at, get.bytes, op.region == nullptr ? nullptr : op.region->part(i)};
-      t.remote = {op.import->on[i].get(), op.offset + get.at, get.bytes};
-    }
-    if (link.end->post({&t, 1}) == 1) {
-      get.rail = uint8_t(i);
-      get.order = ++link.orders;
-      link.waiting++;
-      posted(i, get.bytes);
-      return true;
-    }
-    tried |= 1U << i;
-  }
-}
-
 // Puts that nobody asked about: an empty one behind each, on its counter, tells that it landed.
 void RailsEndpoint::fence(size_t counter) noexcept {
   for (uint64_t n = out_[counter].credited; n != out_[counter].sent; ++n) {
@@ -260,22 +194,6 @@ void RailsEndpoint::send_again() noexcept {
     p.lost = false;
     --lost_;
     domain_->count(p.rail).resent++;
-  }
-}
-
-void RailsEndpoint::send_gets_again() noexcept {
-  for (GetPart& get : gets_) {
-    if (!get.lost) continue;
-    if (get.tries > kTries) stuck_ = "a get failed on rail after rail";
-    if (get.op->verb == Verb::flush) {  // nothing comes by that rail any more
-      get.lost = false;
-      --lost_gets_;
-      get_done(size_t(&get - gets_.data()));
-    } else if (post_get(get)) {
-      get.lost = false;
-      --lost_gets_;
-      domain_->count(get.rail).resent++;
-    }
   }
 }
 

@@ -10,16 +10,21 @@ namespace plait::transport::rails {
 namespace {
 
 uint64_t first_seed = 1, seeds = 0;  // 0: a few
+#ifdef PLAIT_SANITIZED
+constexpr uint64_t kFew = 6, kFewTcp = 3;
+#else
+constexpr uint64_t kFew = 40, kFewTcp = 20;
+#endif
 
 TEST(Failover, RandomScriptsOverFakes) {
-  for (uint64_t seed = first_seed; seed < first_seed + (seeds != 0 ? seeds : 60); ++seed) {
+  for (uint64_t seed = first_seed; seed < first_seed + (seeds != 0 ? seeds : kFew); ++seed) {
     const std::string wrong = Script(seed, 2 + seed % 2, over_fakes(seed)).run();
     ASSERT_EQ(wrong, "") << "seed " << seed;
   }
 }
 
 TEST(Failover, RandomScriptsOverTcp) {
-  for (uint64_t seed = first_seed; seed < first_seed + (seeds != 0 ? seeds : 20); ++seed) {
+  for (uint64_t seed = first_seed; seed < first_seed + (seeds != 0 ? seeds : kFewTcp); ++seed) {
     const std::string wrong = Script(seed, 2 + seed % 2, over_tcp()).run();
     ASSERT_EQ(wrong, "") << "seed " << seed;
   }

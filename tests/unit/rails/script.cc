@@ -163,6 +163,12 @@ void Script::harvest(size_t i) {
   side.dones.clear();
 }
 
+// And both sides see it before anything else happens.
+void Script::kill(hooks::FaultDomain& hook) {
+  hook.kill_links();
+  for (size_t i = 0; i < 16 * kRails; ++i) pair_.poll();
+}
+
 // One rail that lives is left alone.
 void Script::hurt() {
   std::vector<size_t> fine;
@@ -178,7 +184,7 @@ void Script::hurt() {
   const size_t kind = random(7);
   switch (kind) {
     case 0:
-      return hook.kill_links();
+      return kill(hook);
     case 1:
       hook.take_down(true);
       break;
@@ -213,7 +219,7 @@ void Script::heal(bool all) {
     hook.take_down(false);
     const bool over = all || !std::exchange(h.weak, false);
     if (!over) {
-      if (h.mute) hook.kill_links();
+      if (h.mute) kill(hook);
       h.until = Deadline::in_ms(h.mute ? 0 : 50);
     }
     return over;

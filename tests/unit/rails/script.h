@@ -46,6 +46,7 @@ class Script {
   void start_get(size_t side);
   void harvest(size_t side);
   void hurt();
+  void kill(hooks::FaultDomain& hook);
   void heal(bool all);
   bool over() const;
   std::string where() const;
