@@ -13,7 +13,7 @@ uint64_t first_seed = 1, seeds = 0;  // 0: a few
 #ifdef PLAIT_SANITIZED
 constexpr uint64_t kFew = 6, kFewTcp = 3;
 #else
-constexpr uint64_t kFew = 40, kFewTcp = 20;
+constexpr uint64_t kFew = 60, kFewTcp = 20;
 #endif
 
 TEST(Failover, RandomScriptsOverFakes) {
