@@ -109,7 +109,7 @@ Status OfiEndpoint::open_objects() {
   if (rc == 0) rc = fi_ep_bind(ep, &av->fid, 0);
   if (rc == 0) rc = fi_enable(ep);
   return rc == 0 ? Status()
-                 : Status(Code::system, "its parts do not join (look at ulimit -n): " + reason(rc));
+                 : Status(Code::system, "its parts do not join (look at ulimit -n; over a small device ofi_rxm needs FI_UNIVERSE_SIZE=16): " + reason(rc));
 }
 
 Status OfiEndpoint::post_receive(Slot& slot) noexcept {
