@@ -105,7 +105,7 @@ void OfiEndpoint::read() noexcept {
   for (ssize_t i = 0; i < n && state_ != State::failed; ++i) {
     quiet = 0;
     const fi_cq_data_entry& e = entries[i];
-    if ((e.flags & (FI_REMOTE_CQ_DATA | FI_RECV)) == FI_REMOTE_CQ_DATA) {
+    if ((e.flags & FI_REMOTE_CQ_DATA) != 0) {
       signalled(e.data);
       continue;
     }
