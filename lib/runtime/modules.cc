@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "runtime/signals.h"
 
 namespace plait::runtime {
 namespace {
@@ -43,6 +44,7 @@ void log_on(log::Level level, std::string_view line) { log::line(level, "{}", li
 Result<const Module*> load(std::string_view name) {
   auto path = find("plait_" + std::string(name) + ".so");
   if (!path.ok()) return path.status();
+  const KeptSignals signals;
   void* handle = dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) return Status(Code::system, dlerror());
   auto get = reinterpret_cast<const Module* (*)()>(dlsym(handle, transport::kModuleSymbol));

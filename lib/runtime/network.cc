@@ -5,6 +5,7 @@
 #include "bootstrap/interfaces.h"
 #include "runtime/modules.h"
 #include "runtime/peer.h"
+#include "runtime/signals.h"
 #include "transport/rails/rails.h"
 #include "transport/tcp/tcp.h"
 
@@ -79,6 +80,7 @@ Result<std::unique_ptr<Domain>> open_module(const RailSpec& rail, const Place& p
   if (!module.ok()) return module.status();
   auto addresses = addresses_of(place.interfaces, place.known);
   if (!addresses.ok()) return addresses.status();
+  const KeptSignals signals;
   auto domain = (*module)->open({.detail = rail.detail,
                                  .addresses = addresses->all,
                                  .port_min = place.port_min,

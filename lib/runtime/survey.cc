@@ -7,6 +7,7 @@
 #include "bootstrap/interfaces.h"
 #include "runtime/modules.h"
 #include "runtime/network.h"
+#include "runtime/signals.h"
 #include "transport/shm/shm.h"
 #include "transport/tcp/tcp.h"
 
@@ -63,6 +64,7 @@ void list_module(std::string_view fabric, const std::vector<RailSpec>& rails, st
     lines.push_back({{std::string(fabric), "", std::string(module.status().text())}, false});
     return;
   }
+  const KeptSignals signals;
   std::vector<RailListing> listed = (*module)->list();
   if (listed.empty()) listed.push_back({std::string(fabric), "", "there is no device for it here"});
   for (RailListing& rail : listed) {

@@ -1,6 +1,7 @@
 // Ranks on several hosts: which ways into a job there are, that ranks are connected only where a plan needs
 // it, and that many of them can meet. (The hosts are this one, told apart by their ids.)
 #include <dirent.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <condition_variable>
@@ -225,6 +226,19 @@ TEST(Networks, OfTwoRails) {
     Handle h(c);
     return h.comm == nullptr ? h.error : sums(h.comm, rank, size);
   });
+}
+
+// Of whatever fabrics this build has: all are loaded.
+TEST(Networks, LeaveSignalsAlone) {
+  struct sigaction before[32]{}, after[32]{};
+  for (int s = 1; s < 32; s++) sigaction(s, nullptr, &before[s]);
+  size_t length = 0;
+  ASSERT_EQ(plait_list_networks(nullptr, 0, &length), PLAIT_OK) << plait_last_error(nullptr);
+  EXPECT_GT(length, 0u);
+  for (int s = 1; s < 32; s++) {
+    sigaction(s, nullptr, &after[s]);
+    EXPECT_EQ(before[s].sa_sigaction, after[s].sa_sigaction) << "signal " << s;
+  }
 }
 
 TEST(Networks, ByAnInterface) {
