@@ -1,27 +1,39 @@
 // One TCP connection of an endpoint once it is up: frames out, frames in. send.cc and receive.cc.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <array>
 #include <span>
 
 #include "base/file.h"
 #include "transport/regions.h"
+#include "transport/tcp/engine.h"
 #include "transport/tcp/queue.h"
 #include "transport/tcp/wire.h"
-
-struct iovec;
 
 namespace plait::transport::tcp {
 
 class TcpEndpoint;
 
-// Where the domain receives what is small, shared by all its connections: nothing stays in it.
-constexpr size_t kScratch = size_t{64} << 10;
+// What goes to the kernel with one call, pinned for as long.
+struct Outgoing {
+  static constexpr size_t kParts = 64, kPins = 8;  // pins: regions
+  std::array<iovec, kParts> parts;
+  std::array<RegionTable::Pin, kPins> pins;
+  size_t count = 0, bytes = 0;
+
+  std::span<iovec> span() noexcept { return std::span(parts).first(count); }
+  void clear() noexcept {
+    for (auto& pin : pins) pin = {};
+    count = bytes = 0;
+  }
+};
 
 class Connection {
  public:
-  Connection(TcpEndpoint& endpoint, Lane lane, Pools& pools) noexcept
-      : endpoint_(endpoint), lane_(lane), served_(pools.served), frames_(pools.frames) {}
+  Connection(TcpEndpoint& endpoint, Lane lane, Pools& pools, Engine& engine) noexcept
+      : endpoint_(endpoint), engine_(engine), lane_(lane), served_(pools.served), frames_(pools.frames) {}
   void start(Fd socket) noexcept { socket_ = std::move(socket); }
   // For good: what it holds is dropped.
   Fd stop() noexcept;
@@ -39,19 +51,30 @@ class Connection {
   void send_small(const Transfer& transfer, const Place& place, Op* op) noexcept;
   void enqueue(Op& op) noexcept { waiting_.push(op); }
   bool pending() const noexcept;
+  void wants_to_send() noexcept { engine_.wants_to_send(*this); }
   // Gives the kernel what it takes of up to `budget` bytes, in `calls` calls.
   void flush(size_t& budget, int calls) noexcept;
+  // The same in two halves: what to send, `most` bytes at most (false: nothing), and what came of it: bytes
+  // that the kernel took, or -errno. False: it did not take all.
+  bool offer(Outgoing& out, size_t most) noexcept;
+  bool accepted(const Outgoing& out, ssize_t result) noexcept;
   // The very last frame, if the one before it was sent whole.
   void last_word(const Header& header) noexcept;
 
   // One call to the kernel. False when nothing came.
   bool receive(size_t& budget) noexcept;
+  // Bytes that came by other ways than receive(), in their order; and the end, 0 or errno.
+  void arrived(ByteView bytes) noexcept;
+  void end(int error) noexcept;
+  size_t awaited() const noexcept { return left_; }  // of the current frame
   // The peer says that `count` transfers of this lane, of those that asked, have landed. False: that cannot
   // be.
   bool acknowledged(uint64_t count) noexcept;
   bool ended() const noexcept { return ended_; }
 
-  // The domain's notes.
+  // The engine's notes.
+  uint32_t watched = 0;  // events that epoll watches it for
+  uint32_t feed = 0;     // its number there, from 1; 0: none
   bool hot = false, listed = false, awaits_room = false;
   uint32_t quiet = 0;  // receives that found nothing, since one that did
 
@@ -62,8 +85,7 @@ class Connection {
   bool stage_next() noexcept;
   void stage_op() noexcept;
   void stage_answer() noexcept;
-  size_t gather(std::span<iovec> parts, std::span<RegionTable::Pin> pins, size_t most,
-                size_t& bytes) noexcept;
+  bool gather(Outgoing& out, size_t most) noexcept;
   void advance(size_t bytes) noexcept;
   void sent(const OutFrame& frame) noexcept;
 
@@ -75,9 +97,9 @@ class Connection {
   bool check(const Header& header) noexcept;
   bool awaits(const Header& data) noexcept;
   void finish() noexcept;
-  void end(int error) noexcept;
 
   TcpEndpoint& endpoint_;
+  Engine& engine_;
   const Lane lane_;
   Fd socket_;
 

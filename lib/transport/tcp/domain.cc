@@ -10,6 +10,7 @@
 #include "base/boot_id.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "transport/tcp/polled.h"
 
 namespace plait::transport::tcp {
 
@@ -79,11 +80,11 @@ TcpDomain::TcpDomain(const Options& options)
       capabilities_(make_capabilities(options)),
       host_(host_name()),
       nonce_(random_word()),
-      pid_(getpid()),
-      scratch_(std::make_unique<std::byte[]>(kScratch)) {}
+      pid_(getpid()) {}
 
 Status TcpDomain::start() {
   PLAIT_TRY(poller_.open());
+  engine_ = std::make_unique<PolledEngine>(poller_);
   timer_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer_ || !poller_.add(timer_.get(), Watch::timer, 0, EPOLLIN))
     return Status::system(errno, "tcp: a timer descriptor (look at ulimit -n)");
@@ -139,7 +140,7 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
   const size_t count = endpoints_.size();
   connecting_.reserve(count);
   busy_.reserve(count);
-  sending_.reserve(2 * count);
+  engine_->reserve(2 * count);
   door_.set_room(kGuests + kLanes * count);
   return std::unique_ptr<Endpoint>(std::move(endpoint));
 }
@@ -152,11 +153,7 @@ void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
   by_nonce_.erase(endpoint.nonce());
   std::erase(connecting_, &endpoint);
   std::erase(busy_, &endpoint);
-  const auto its = [&](Connection* c) { return c != nullptr && &c->endpoint() == &endpoint; };
-  std::erase_if(sending_, its);
-  std::ranges::replace_if(hot_, its, nullptr);
-  const auto told_end = told_.begin() + ptrdiff_t(told_count_);
-  told_count_ = size_t(std::remove_if(told_.begin(), told_end, its) - told_.begin());
+  engine_->forget(endpoint);
 }
 
 void TcpDomain::free_places() noexcept {

@@ -9,11 +9,10 @@
 
 #include "transport/tcp/door.h"
 #include "transport/tcp/endpoint.h"
+#include "transport/tcp/engine.h"
 #include "transport/tcp/tcp.h"
 
 namespace plait::transport::tcp {
-
-constexpr uint32_t kReadable = EPOLLIN | EPOLLRDHUP;
 
 class TcpDomain final : public Domain {
  public:
@@ -30,39 +29,31 @@ class TcpDomain final : public Domain {
   size_t poll(std::span<Done> done) noexcept override;
   bool arm() noexcept override;
   void trim() noexcept override { pools_.trim(); }
-  int wait_fd() const noexcept override { return poller_.fd(); }
+  int wait_fd() const noexcept override { return engine_->wait_fd(); }
 
   // What endpoints call.
   bool is_this_process() const noexcept;
   Poller& poller() noexcept { return poller_; }
+  Engine& engine() noexcept { return *engine_; }
   Pools& pools() noexcept { return pools_; }
   RegionTable& regions() noexcept { return *regions_; }
-  std::span<std::byte> scratch() noexcept { return std::span(scratch_.get(), kScratch); }
   const std::string& host() const noexcept { return host_; }
   int64_t user_timeout_ms() const noexcept { return options_.user_timeout_ms; }
   // Best first: in a network of ours, and else in the order of the peer's ticket.
   std::vector<Route> routes_to(const Ticket& peer) const;
-  void wants_to_send(Connection& connection) noexcept;
-  void stirred(Connection& connection) noexcept;
   void has_work(TcpEndpoint& endpoint) noexcept;
   void changed(TcpEndpoint& endpoint, State from, State to) noexcept;
   void forget(TcpEndpoint& endpoint) noexcept;
 
  private:
-  static constexpr size_t kHot = 4, kTold = 32;
-
   Status start();
   void look() noexcept;  // asks the kernel what is new
   void dispatch(const Poller::Event& event) noexcept;
   void meet(uint64_t guest) noexcept;
   void tick() noexcept;
   int64_t due_ns() const noexcept;
-  void receive(size_t& budget) noexcept;
-  void send(size_t& budget) noexcept;
-  size_t hot_count() const noexcept;
   size_t work(std::span<Done> done, size_t& budget) noexcept;
   void free_places() noexcept;  // of endpoints that are gone, once nothing is left of them
-  void await_room(Connection& connection, bool on) noexcept;
   void set_timer(int64_t at_ns) noexcept;
 
   const Options options_;
@@ -72,8 +63,8 @@ class TcpDomain final : public Domain {
   const int pid_;
   Identity identity_;
   std::shared_ptr<RegionTable> regions_ = std::make_shared<RegionTable>();
-  std::unique_ptr<std::byte[]> scratch_;
   Poller poller_;
+  std::unique_ptr<Engine> engine_;
   Door door_{poller_, options_.label};
   std::vector<uint8_t> prefixes_;  // of door_.addresses()
   Fd timer_;
@@ -84,15 +75,9 @@ class TcpDomain final : public Domain {
   uint64_t last_id_ = 0;
 
   std::vector<TcpEndpoint*> connecting_;
-  std::vector<TcpEndpoint*> busy_;         // with Dones, or an end that comes
-  std::vector<Connection*> sending_;       // with something to send
-  std::array<Connection*, kHot> hot_{};    // received from without asking epoll
-  std::array<Connection*, kTold> told_{};  // by epoll, to have something
-  size_t told_count_ = 0;
+  std::vector<TcpEndpoint*> busy_;             // with Dones, or an end that comes
   SlabQueue<DoneItem> orphans_{pools_.dones};  // of endpoints that are gone ...
   uint32_t gone_ = 0;                          // ... so many, whose places they still hold
-  size_t first_ = 0;                           // of the sending, whose turn it is
-  uint32_t polls_ = 0, looked_ = 0;
   bool armed_ = false, timed_ = false;
 };
 

@@ -18,7 +18,8 @@ TcpEndpoint::TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, u
       cookie_(cookie),
       counter_count_(ticket.counters),
       greeting_(std::make_unique<Greeting>()),
-      lanes_{Connection(*this, Lane::mailbox, domain.pools()), Connection(*this, Lane::bulk, domain.pools())},
+      lanes_{Connection(*this, Lane::mailbox, domain.pools(), domain.engine()),
+             Connection(*this, Lane::bulk, domain.pools(), domain.engine())},
       counter_words_(std::make_unique<std::atomic<uint64_t>[]>(ticket.counters)),
       ops_(domain.pools().ops),
       dones_(domain.pools().dones) {
@@ -36,9 +37,6 @@ TcpEndpoint::~TcpEndpoint() {
 }
 
 RegionTable& TcpEndpoint::regions() noexcept { return domain_->regions(); }
-std::span<std::byte> TcpEndpoint::scratch() noexcept { return domain_->scratch(); }
-void TcpEndpoint::wants_to_send(Connection& connection) noexcept { domain_->wants_to_send(connection); }
-void TcpEndpoint::stirred(Connection& connection) noexcept { domain_->stirred(connection); }
 
 Result<std::unique_ptr<RemoteRegion>> TcpEndpoint::import(ByteView key) {
   if (state_ == State::opened || state_ == State::closed)
@@ -97,9 +95,7 @@ void TcpEndpoint::progress(size_t& budget) noexcept {
   if (!ending_ || state_ != State::ready) return;
   bool more = false;
   for (Connection& lane : lanes_) {
-    while (budget != 0 && lane.receive(budget)) {
-    }
-    more |= budget == 0;
+    if (lane.up()) more |= !domain_->engine().drain(lane, budget);
   }
   if (!more && state_ == State::ready) fail(end_code_, std::move(end_text_));
 }
@@ -110,7 +106,10 @@ void TcpEndpoint::fail(Code code, std::string text) noexcept {
   error_ = std::move(text);
   domain_->changed(*this, state_, State::failed);
   state_ = State::failed;
-  for (size_t i = 0; i < lanes_.size(); ++i) leaving_[i] = lanes_[i].stop();
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (lanes_[i].up()) domain_->engine().remove(lanes_[i]);
+    leaving_[i] = lanes_[i].stop();
+  }
   leaving_[size_t(Lane::pulse)] = std::move(pulse_);
   for (Fd& socket : leaving_) {
     if (!socket) continue;
@@ -148,7 +147,10 @@ void TcpEndpoint::close() noexcept {
 
 void TcpEndpoint::hang_up() noexcept {
   for (Connection& lane : lanes_) {
-    if (lane.up()) domain_->poller().remove(lane.fd());
+    if (lane.up()) {
+      domain_->poller().remove(lane.fd());
+      domain_->engine().remove(lane);
+    }
     lane.stop();
   }
   if (pulse_) domain_->poller().remove(pulse_.get());

@@ -32,6 +32,7 @@ class TcpEndpoint final : public Endpoint {
   // What the domain calls.
   uint64_t id() const noexcept { return id_; }
   uint64_t nonce() const noexcept { return nonce_; }
+  uint64_t watch_id(Lane lane) const noexcept { return id_ * kLanes + size_t(lane); }  // for the poller
   bool over() const noexcept { return state_ == State::closed || state_ == State::failed; }
   // A connection that the peer dialed, maybe before connect(). False: it is none of ours.
   bool greeted(Fd& socket, const Hello& hello) noexcept;
@@ -50,17 +51,14 @@ class TcpEndpoint final : public Endpoint {
 
   // What its connections call.
   RegionTable& regions() noexcept;
-  std::span<std::byte> scratch() noexcept;
   uint32_t counter_count() const noexcept { return counter_count_; }
   void signal(uint16_t counter, uint16_t add) noexcept {
     counters_[counter].fetch_add(add, std::memory_order_release);
   }
   bool owes_ack() const noexcept { return lanes_[0].owes_ack() || lanes_[1].owes_ack(); }
-  void owe_ack() noexcept { wants_to_send(lanes_[0]); }
+  void owe_ack() noexcept { lanes_[0].wants_to_send(); }
   bool stage_acks() noexcept { return lanes_[0].stage_ack(lanes_[0]) || lanes_[0].stage_ack(lanes_[1]); }
   bool acknowledged(Lane lane, uint64_t count) noexcept { return lanes_[size_t(lane)].acknowledged(count); }
-  void wants_to_send(Connection& connection) noexcept;
-  void stirred(Connection& connection) noexcept;  // it should be received from soon
   void finished(Op& op, Code code) noexcept;
   void refuse(Refusal refusal) noexcept;   // what the peer did; the peer is told
   void refused(Refusal refusal) noexcept;  // what this endpoint did, says the peer
@@ -71,7 +69,6 @@ class TcpEndpoint final : public Endpoint {
   // handshake.cc
   Status begin(const Ticket& peer_ticket);
   void drop_links() noexcept;
-  uint64_t watch_id(Lane lane) const noexcept { return id_ * kLanes + size_t(lane); }
   bool dials(size_t lane) const noexcept { return dials_ == (Lane(lane) != Lane::pulse); }
   void move_on(const Status& status) noexcept;
   Status become_ready();

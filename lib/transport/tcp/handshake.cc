@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "transport/tcp/domain.h"
 #include "transport/tcp/endpoint.h"
+#include "transport/tcp/polled.h"
 #include "transport/tcp/socket.h"
 
 namespace plait::transport::tcp {
@@ -73,7 +74,7 @@ void TcpEndpoint::ready(Lane lane, uint32_t events) noexcept {
   } else if (state_ == State::ready && lane == Lane::pulse) {
     pulse_ready();
   } else if (state_ == State::ready) {
-    if ((events & ~uint32_t(EPOLLOUT)) != 0) stirred(lanes_[size_t(lane)]);
+    if ((events & ~uint32_t(EPOLLOUT)) != 0) domain_->engine().stirred(lanes_[size_t(lane)]);
   }
 }
 
@@ -100,7 +101,8 @@ void TcpEndpoint::move_on(const Status& status) noexcept {
 Status TcpEndpoint::become_ready() {
   for (Connection& lane : lanes_) {
     lane.start(greeting_->links[size_t(lane.lane())].take());
-    if (!domain_->poller().change(lane.fd(), Watch::lane, watch_id(lane.lane()), kReadable))
+    lane.watched = domain_->engine().add(lane);
+    if (!domain_->poller().change(lane.fd(), Watch::lane, watch_id(lane.lane()), lane.watched))
       return Status::system(errno, "tcp: watching a connection");
   }
   pulse_ = greeting_->links[size_t(Lane::pulse)].take();

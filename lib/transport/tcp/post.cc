@@ -20,10 +20,7 @@ size_t TcpEndpoint::post(std::span<const Transfer> transfers) noexcept {
     ++taken;
   }
   for (Connection& lane : lanes_) {
-    // Behind what waits already it is poll()'s turn.
-    size_t budget = kPacket;
-    if (!queued[size_t(lane.lane())] && lane.up() && lane.pending()) lane.flush(budget, 1);
-    if (lane.up() && lane.pending()) wants_to_send(lane);
+    if (lane.up() && lane.pending()) domain_->engine().posted(lane, queued[size_t(lane.lane())]);
   }
   return taken;
 }

@@ -26,7 +26,7 @@ bool Connection::receive(size_t& budget) noexcept {
   std::array<iovec, 2> parts;
   size_t count = 0;
   const size_t direct = std::min(left_, budget);
-  const std::span<std::byte> scratch = endpoint_.scratch();
+  const std::span<std::byte> scratch = engine_.scratch();
   RegionTable::Pin pin;
   if (direct != 0) {
     std::byte* to = landing(pin);
@@ -38,6 +38,7 @@ bool Connection::receive(size_t& budget) noexcept {
     const size_t room = std::min(budget - direct, (bulky_ ? kAhead : scratch.size()) - carried_);
     if (room != 0) parts[count++] = {scratch.data() + carried_, room};
   }
+  ++engine_.counts.receives;
   const ssize_t got = receive_some(socket_.get(), std::span(parts).first(count));
   pin = {};
   if (got <= 0) {
@@ -67,6 +68,28 @@ std::byte* Connection::landing(RegionTable::Pin& pin) noexcept {
   if (pin) return pin.base() + frame_.offset + done;
   endpoint_.refuse(Refusal::region);
   return nullptr;
+}
+
+void Connection::arrived(ByteView bytes) noexcept {
+  if (!up() || ended_) return;
+  if (carried_ != 0) {
+    const size_t more = std::min(sizeof(Header) - carried_, bytes.size());
+    std::memcpy(carry_.data() + carried_, bytes.data(), more);
+    carried_ += more;
+    bytes = bytes.subspan(more);
+    if (carried_ != sizeof(Header)) return;
+    carried_ = 0;
+    if (begin(carry_) == 0) return;
+  }
+  if (const size_t here = std::min(left_, bytes.size()); here != 0) {
+    RegionTable::Pin pin;
+    std::byte* to = landing(pin);
+    if (to == nullptr) return;
+    std::memcpy(to, bytes.data(), here);
+    bytes = bytes.subspan(here);
+    took(here);
+  }
+  if (!bytes.empty() && up()) parse(bytes);
 }
 
 void Connection::took(size_t bytes) noexcept {
@@ -165,7 +188,7 @@ void Connection::finish() noexcept {
     Served& get = served_.push();
     get.place = {frame_.slot, frame_.nonce, frame_.offset};
     get.left = frame_.value;
-    endpoint_.wants_to_send(*this);
+    wants_to_send();
   } else if (FrameKind(frame_.kind) == FrameKind::data) {
     Op& op = gets_.front();
     op.moved += frame_.length;

@@ -14,9 +14,6 @@ namespace plait::transport::tcp {
 
 namespace {
 
-constexpr size_t kParts = 64;  // of one call
-constexpr size_t kPins = 8;    // regions in one call
-
 Header header_of(FrameKind kind, const Place& place) noexcept {
   Header h;
   h.kind = uint8_t(kind);
@@ -147,55 +144,64 @@ void Connection::stage_answer() noexcept {
   if (get.left == 0) served_.pop();
 }
 
-// Lists what to send, up to `most` bytes of it; own regions are pinned by `pins`. Zero parts when one of them
-// is gone.
-size_t Connection::gather(std::span<iovec> parts, std::span<RegionTable::Pin> pins, size_t most,
-                          size_t& bytes) noexcept {
-  size_t count = 0, pinned = 0, skip = front_sent_;
+// Lists what to send, up to `most` bytes of it. False when a region that it lies in is gone.
+bool Connection::gather(Outgoing& out, size_t most) noexcept {
+  size_t pinned = 0, skip = front_sent_;
   auto add = [&](const std::byte* from, size_t n) {
-    n = std::min(n, most - bytes);
+    n = std::min(n, most - out.bytes);
     if (n == 0) return;
-    parts[count++] = {const_cast<std::byte*>(from), n};
-    bytes += n;
+    out.parts[out.count++] = {const_cast<std::byte*>(from), n};
+    out.bytes += n;
   };
   OutFrame* next = frames_.empty() ? nullptr : &frames_.front();
-  for (; next != nullptr && bytes < most && count + 2 <= parts.size(); next = next->next, skip = 0) {
+  for (; next != nullptr && out.bytes < most && out.count + 2 <= out.parts.size();
+       next = next->next, skip = 0) {
     OutFrame& frame = *next;
     const bool own = frame.payload_bytes != 0 && frame.payload == nullptr;
-    if (own && pinned == pins.size()) break;
+    if (own && pinned == out.pins.size()) break;
     if (skip < frame.head_bytes) add(frame.head.data() + skip, frame.head_bytes - skip);
     if (frame.payload_bytes == 0) continue;
     const size_t from = skip > frame.head_bytes ? skip - frame.head_bytes : 0;
     const std::byte* payload = frame.payload;
     if (own) {
-      auto& pin = pins[pinned++] = endpoint_.regions().pin(frame.place.slot, frame.place.nonce);
-      if (!pin) return 0;
+      auto& pin = out.pins[pinned++] = endpoint_.regions().pin(frame.place.slot, frame.place.nonce);
+      if (!pin) return false;
       payload = pin.base() + frame.place.offset;
     }
     add(payload + from, frame.payload_bytes - from);
   }
-  return count;
+  return true;
+}
+
+bool Connection::offer(Outgoing& out, size_t most) noexcept {
+  if (most == 0 || !up() || broken_ != 0) return false;
+  while (!frames_full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
+  }
+  if (frames_.empty()) return false;
+  if (gather(out, std::min(most, kPacket))) return true;
+  endpoint_.refuse(Refusal::region);
+  return false;
+}
+
+bool Connection::accepted(const Outgoing& out, ssize_t result) noexcept {
+  if (result >= 0) {
+    advance(size_t(result));
+    return size_t(result) == out.bytes;
+  }
+  if (would_block(int(-result))) return false;
+  broken_ = int(-result);  // what the peer said before may still be there to read, and tells more
+  engine_.stirred(*this);
+  return false;
 }
 
 void Connection::flush(size_t& budget, int calls) noexcept {
-  for (; calls > 0 && budget != 0 && up() && broken_ == 0; --calls) {
-    while (!frames_full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
-    }
-    if (frames_.empty()) return;
-    std::array<iovec, kParts> parts;
-    std::array<RegionTable::Pin, kPins> pins;
-    size_t bytes = 0;
-    const size_t count = gather(parts, pins, std::min(budget, kPacket), bytes);
-    if (count == 0) return endpoint_.refuse(Refusal::region);
-    const ssize_t took = send_some(socket_.get(), std::span(parts).first(count));
-    if (took < 0) {
-      if (would_block(errno)) return;
-      broken_ = errno;  // what the peer said before may still be there to read, and tells more
-      return endpoint_.stirred(*this);
-    }
-    budget -= size_t(took);
-    advance(size_t(took));
-    if (size_t(took) != bytes) return;
+  for (; calls > 0; --calls) {
+    Outgoing out;
+    if (!offer(out, budget)) return;
+    ++engine_.counts.sends;
+    const ssize_t took = send_some(socket_.get(), out.span());
+    if (took > 0) budget -= size_t(took);
+    if (!accepted(out, took < 0 ? -errno : took)) return;
   }
 }
 

@@ -1,0 +1,146 @@
+#include "transport/tcp/polled.h"
+
+#include <algorithm>
+
+#include "transport/tcp/endpoint.h"
+
+namespace plait::transport::tcp {
+
+namespace {
+
+// A poll moves at most 256 KiB; receiving leaves some of that to sending.
+constexpr size_t kReceive = size_t{176} << 10;
+constexpr size_t kReceiveOne = kReceive;  // where but one has something
+constexpr size_t kReceiveLeast = size_t{16} << 10;
+constexpr int kCalls = 3;           // to the kernel, to send on one connection
+constexpr uint32_t kQuiet = 1024;   // receives in vain until a connection is no longer hot,
+constexpr uint32_t kReplaced = 64;  // or gives way to another
+constexpr uint32_t kDrowsy = 128;   // receives in vain, after which it is tried at every kNap-th poll only
+constexpr uint32_t kNap = 8;
+constexpr uint32_t kLookEvery = 16;    // polls until epoll is asked, ...
+constexpr uint32_t kLookSeldom = 256;  // ... where all connections are hot
+
+}  // namespace
+
+uint32_t PolledEngine::add(Connection& /*connection*/) noexcept {
+  ++connections_;
+  return kReadable;
+}
+
+// Those that are not up are passed over.
+void PolledEngine::remove(Connection& /*connection*/) noexcept { --connections_; }
+
+void PolledEngine::forget(TcpEndpoint& endpoint) noexcept {
+  const auto its = [&](Connection* c) { return c != nullptr && &c->endpoint() == &endpoint; };
+  std::erase_if(sending_, its);
+  std::ranges::replace_if(hot_, its, nullptr);
+  const auto told_end = told_.begin() + ptrdiff_t(told_count_);
+  told_count_ = size_t(std::remove_if(told_.begin(), told_end, its) - told_.begin());
+}
+
+bool PolledEngine::is_look_due() noexcept {
+  const size_t hot = hot_count();
+  ++polls_;
+  return hot == 0 || polls_ - looked_ >= (hot < connections_ ? kLookEvery : kLookSeldom);
+}
+
+void PolledEngine::move(size_t& budget) noexcept {
+  receive(budget);
+  if (!sending_.empty()) send(budget);
+}
+
+// All that may have something get an equal share, so that none waits for the others to fall silent.
+void PolledEngine::receive(size_t& budget) noexcept {
+  const size_t rest = budget - std::min(budget, kReceive);
+  const size_t share = std::max(kReceive / (kHot + told_count_), kReceiveLeast);
+  budget -= rest;
+  const auto take = [&](Connection& connection) {
+    const size_t most = std::min(budget, hot_count() + told_count_ == 1 ? kReceiveOne : share);
+    size_t left = most;
+    const bool got = connection.receive(left);
+    budget -= most - left;
+    return got;
+  };
+  for (Connection*& hot : hot_) {
+    if (hot == nullptr || (hot->quiet > kDrowsy && polls_ % kNap != 0)) continue;
+    if (take(*hot)) {
+      hot->quiet = 0;
+    } else if (++hot->quiet > kQuiet || !hot->up()) {
+      hot->hot = false;
+      hot = nullptr;
+    }
+  }
+  for (size_t i = 0; i < told_count_; ++i) take(*told_[i]);
+  told_count_ = 0;
+  budget += rest;
+}
+
+void PolledEngine::send(size_t& budget) noexcept {
+  ++first_;
+  for (size_t i = 0; i < sending_.size() && budget != 0; ++i) {
+    Connection& connection = *sending_[(first_ + i) % sending_.size()];
+    if (connection.up()) connection.flush(budget, kCalls);
+  }
+  drop_sent();
+}
+
+void PolledEngine::drop_sent() noexcept {
+  std::erase_if(sending_, [this](Connection* c) {
+    if (c->up() && c->pending()) return false;
+    if (c->awaits_room) await_room(*c, false);
+    c->listed = false;
+    return true;
+  });
+}
+
+bool PolledEngine::drain(Connection& connection, size_t& budget) noexcept {
+  while (budget != 0 && connection.receive(budget)) {
+  }
+  return budget != 0;
+}
+
+// What fits leaves now; behind what waits already it is move()'s turn.
+void PolledEngine::posted(Connection& connection, bool queued) noexcept {
+  size_t budget = kPacket;
+  if (!queued) connection.flush(budget, 1);
+  if (connection.up() && connection.pending()) wants_to_send(connection);
+}
+
+void PolledEngine::wants_to_send(Connection& connection) noexcept {
+  if (connection.listed) return;
+  connection.listed = true;
+  sending_.push_back(&connection);
+}
+
+// It becomes hot in the place of one that has been quiet for a while; else it is received from once.
+void PolledEngine::stirred(Connection& connection) noexcept {
+  if (connection.hot || !connection.up()) return;
+  for (Connection*& hot : hot_) {
+    if (hot != nullptr && hot->quiet < kReplaced) continue;
+    if (hot != nullptr) hot->hot = false;
+    hot = &connection;
+    connection.hot = true;
+    connection.quiet = 0;
+    return;
+  }
+  if (told_count_ < told_.size()) told_[told_count_++] = &connection;
+}
+
+size_t PolledEngine::hot_count() const noexcept { return kHot - size_t(std::ranges::count(hot_, nullptr)); }
+
+void PolledEngine::await_room(Connection& connection, bool on) noexcept {
+  connection.awaits_room = on;
+  if (!connection.up()) return;
+  poller_.change(connection.fd(), Watch::lane, connection.endpoint().watch_id(connection.lane()),
+                 connection.watched | (on ? uint32_t(EPOLLOUT) : 0U));
+}
+
+// What was received but for epoll's word is still there to read, so it wakes.
+bool PolledEngine::arm() noexcept {
+  for (Connection* connection : sending_) {
+    if (!connection->awaits_room) await_room(*connection, true);
+  }
+  return true;
+}
+
+}  // namespace plait::transport::tcp
