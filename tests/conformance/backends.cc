@@ -127,14 +127,17 @@ Result<std::unique_ptr<World>> shm_plain() {
 }
 
 // Over a loopback address.
-Backend tcp_backend(std::string name, std::string address) {
-  return {std::move(name), [address] {
+Backend tcp_backend(std::string name, std::string address,
+                    const std::function<void(tcp::Options&)>& change = {}) {
+  return {std::move(name), [address, change] {
             return world_of([&](int rank) -> Result<std::unique_ptr<Domain>> {
               auto ip = parse_ip(address);
               if (!ip.ok()) return ip.status();
               tcp::Options options;
               options.addresses = {*ip};
               options.label = "tcp:" + std::to_string(rank);
+              if (change) change(options);
+              if (options.engine == tcp::EngineKind::uring) PLAIT_TRY(tcp::uring_status());
               auto domain = tcp::make_domain(options);
               if (!domain.ok() && ip->family == 6)  // the module is there, the address is not
                 return Status(Code::unsupported, std::string(domain.status().text()));
@@ -163,6 +166,7 @@ std::vector<Backend> backends() {
       {"shm_plain", shm_plain},
       tcp_backend("tcp", "127.0.0.1"),
       tcp_backend("tcp6", "::1"),
+      tcp_backend("tcp_uring", "127.0.0.1", [](auto& o) { o.engine = tcp::EngineKind::uring; }),
   };
   std::ranges::move(rails_backends(), std::back_inserter(all));
 #ifdef PLAIT_HAVE_OFI

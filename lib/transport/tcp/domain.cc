@@ -84,7 +84,7 @@ TcpDomain::TcpDomain(const Options& options)
 
 Status TcpDomain::start() {
   PLAIT_TRY(poller_.open());
-  engine_ = std::make_unique<PolledEngine>(poller_);
+  engine_ = make_engine(options_.engine, poller_, options_.label);
   timer_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer_ || !poller_.add(timer_.get(), Watch::timer, 0, EPOLLIN))
     return Status::system(errno, "tcp: a timer descriptor (look at ulimit -n)");

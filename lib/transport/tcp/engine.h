@@ -1,17 +1,22 @@
-// What moves bytes between the connections of a domain and the kernel, once they are up. What travels does not
-// depend on it.
+// What moves bytes between the connections of a domain and the kernel, once they are up. There are two: one
+// asks the sockets (polled.h), the other one has a ring of the kernel's tell it what came (uring.h). What
+// travels is the same.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/status.h"
+#include "transport/tcp/tcp.h"
 
 namespace plait::transport::tcp {
 
 class Connection;
+class Poller;
 class TcpEndpoint;
 
 // Where a domain receives what is small, shared by all its connections: nothing stays in it.
@@ -69,5 +74,10 @@ class Engine {
  private:
   std::unique_ptr<std::byte[]> scratch_;
 };
+
+// The one asked for, or polled sockets where the kernel refuses it, which is said in the log of `label`.
+std::unique_ptr<Engine> make_engine(EngineKind kind, Poller& poller, const std::string& label);
+// Code::unsupported, and why, where this build or this kernel has no io_uring, or too old a one.
+Result<std::unique_ptr<Engine>> make_uring_engine(Poller& poller);
 
 }  // namespace plait::transport::tcp

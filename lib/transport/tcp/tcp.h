@@ -19,6 +19,10 @@
 
 namespace plait::transport::tcp {
 
+// What moves bytes between sockets and the kernel; peers need not agree. docs/transport.md says what each costs.
+// automatic: what was measured to be the best.
+enum class EngineKind : uint8_t { automatic, polled, uring };
+
 struct Options {
   // Of this host: what to listen on, to connect from and to tell peers, best first. At least one, and of more
   // than kAddresses the first; their ports are ignored.
@@ -30,6 +34,7 @@ struct Options {
   // A host that is silent for so long is dead. It is probed every second, and the last probe does not count: with 3 s two
   // lost packets would do, which happens once in a few minutes at 1 % of loss and a dozen connections.
   int64_t user_timeout_ms = 5000;
+  EngineKind engine = EngineKind::automatic;  // uring where the kernel refuses it: polled, and a warning
 };
 
 constexpr size_t kAddresses = 4;
@@ -37,5 +42,8 @@ constexpr size_t kAddresses = 4;
 // Code::invalid when the options make no sense. Code::system, with the address or the port range, when the
 // kernel gives no socket; Code::unsupported when it does not know the family of an address.
 Result<std::unique_ptr<Domain>> make_domain(const Options& options);
+
+// Code::unsupported, and why, where this build or this kernel has no io_uring, or too old a one.
+Status uring_status();
 
 }  // namespace plait::transport::tcp
