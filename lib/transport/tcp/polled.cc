@@ -41,7 +41,7 @@ void PolledEngine::forget(TcpEndpoint& endpoint) noexcept {
 bool PolledEngine::is_look_due() noexcept {
   const size_t hot = hot_count();
   ++polls_;
-  return hot == 0 || polls_ - looked_ >= (hot < connections_ ? kLookEvery : kLookSeldom);
+  return hot == 0 || crowded_ || polls_ - looked_ >= (hot < connections_ ? kLookEvery : kLookSeldom);
 }
 
 void PolledEngine::move(size_t& budget) noexcept {
@@ -70,6 +70,7 @@ void PolledEngine::receive(size_t& budget) noexcept {
       hot = nullptr;
     }
   }
+  crowded_ = told_count_ != 0;
   for (size_t i = 0; i < told_count_; ++i) take(*told_[i]);
   told_count_ = 0;
   budget += rest;

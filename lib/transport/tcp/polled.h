@@ -49,7 +49,8 @@ class PolledEngine : public Engine {
   std::array<Connection*, kTold> told_{};  // by epoll, to have something
   size_t told_count_ = 0;
   size_t connections_ = 0;
-  size_t first_ = 0;  // of the sending, whose turn it is
+  size_t first_ = 0;      // of the sending, whose turn it is
+  bool crowded_ = false;  // epoll told of more than are hot
   uint32_t polls_ = 0, looked_ = 0;
 };
 
