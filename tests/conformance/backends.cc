@@ -166,6 +166,7 @@ std::vector<Backend> backends() {
       {"shm_plain", shm_plain},
       tcp_backend("tcp", "127.0.0.1"),
       tcp_backend("tcp6", "::1"),
+      tcp_backend("tcp_bulk2", "127.0.0.1", [](auto& o) { o.bulk_connections = 2; }),
       tcp_backend("tcp_uring", "127.0.0.1", [](auto& o) { o.engine = tcp::EngineKind::uring; }),
   };
   std::ranges::move(rails_backends(), std::back_inserter(all));

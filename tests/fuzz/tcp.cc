@@ -35,7 +35,7 @@ void try_header(ByteView bytes) {
   if (kind == FrameKind::get) require(h->value <= kMaxTransfer, "nobody asks for more than a transfer");
   if (kind == FrameKind::error)
     require(std::string_view(describe(Refusal(h->value))) != "an unknown refusal", "an error says why");
-  if (kind == FrameKind::ack) require(h->value >> kLaneShift <= 1, "there are two lanes of frames");
+  if (kind == FrameKind::ack) require(h->value >> kLaneShift <= kLastFrameLane, "five lanes carry frames");
 }
 
 void try_ticket(ByteView bytes) {
@@ -43,6 +43,7 @@ void try_ticket(ByteView bytes) {
   if (!ticket.ok()) return;
   require(equal(bytes_of(*ticket), bytes), "a ticket is what was read");
   require(ticket->counters <= kCounters, "no endpoint has so many counters");
+  require(ticket->bulk_lanes >= 1 && ticket->bulk_lanes <= kBulkMost, "bulk has 1 to 4 connections");
   require(ticket->address_count >= 1 && ticket->address_count <= kAddresses, "a ticket has 1 to 4 addresses");
   for (size_t i = 0; i < ticket->address_count; i++) {
     const Address& a = ticket->addresses[i];
@@ -73,7 +74,7 @@ void try_hello(ByteView bytes) {
   const auto hello = parse_hello(bytes);
   if (!hello) return;
   require(equal(bytes_of(*hello), bytes), "a hello is what was read");
-  require(hello->lane < kLanes, "there are three lanes");
+  require(hello->lane < kLanes, "there are six lanes");
   const std::string sender = sender_of(*hello);
   require(sender.size() < 100 && is_printable(sender), "its sender's name can be shown");
 }

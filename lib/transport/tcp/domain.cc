@@ -42,6 +42,7 @@ Capabilities make_capabilities(const Options& options) noexcept {
   return c;
 }
 
+constexpr size_t kBufferMost = size_t{1} << 30;
 constexpr size_t kGuests = 256;  // and kLanes an endpoint
 
 Status check(const Options& options) {
@@ -55,6 +56,15 @@ Status check(const Options& options) {
     return Status(Code::invalid, "tcp: " + std::to_string(options.port_min) + " to " +
                                      std::to_string(options.port_max) + " is no range of ports");
   }
+  if (options.bulk_connections < 1 || options.bulk_connections > int(kBulkMost)) {
+    return Status(Code::invalid, "tcp: " + std::to_string(options.bulk_connections) +
+                                     " connections for bulk asked for, there can be 1 to " +
+                                     std::to_string(kBulkMost));
+  }
+  if (options.send_buffer > kBufferMost || options.receive_buffer > kBufferMost)
+    return Status(Code::invalid, "tcp: a socket buffer may have 1 GiB at most");
+  if (!(options.pacing_Bps >= 0))
+    return Status(Code::invalid, "tcp: bytes cannot be paced by a negative rate");
   return {};
 }
 
@@ -90,13 +100,24 @@ Status TcpDomain::start() {
     return Status::system(errno, "tcp: a timer descriptor (look at ulimit -n)");
   auto addresses = options_.addresses;
   addresses.resize(std::min(addresses.size(), kAddresses));
-  PLAIT_TRY(door_.open(addresses, {options_.port_min, options_.port_max}));
+  PLAIT_TRY(door_.open(addresses, {options_.port_min, options_.port_max}, buffers()));
+  warn_of_less(door_.buffers());
   identity_.host = host_id();
   for (const Address& address : door_.addresses()) {
     identity_.families |= family_of(address);
     prefixes_.push_back(prefix_of(address));
   }
   return {};
+}
+
+void TcpDomain::warn_of_less(const Buffers& given) const {
+  const Buffers asked = buffers();
+  if (given.send < asked.send)
+    log::warn("{}: socket buffers for sending have {} bytes, not {}: look at sysctl net.core.wmem_max",
+              options_.label, given.send, asked.send);
+  if (given.receive < asked.receive)
+    log::warn("{}: socket buffers for receiving have {} bytes, not {}: look at sysctl net.core.rmem_max",
+              options_.label, given.receive, asked.receive);
 }
 
 TcpDomain::~TcpDomain() {
@@ -123,9 +144,11 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
                                      " counters asked for, an endpoint has at most " +
                                      std::to_string(kCounters));
   }
-  if (!pools_.reserve()) return Status(Code::memory, "tcp: no address space for an endpoint's transfers");
+  if (!pools_.reserve(connections()))
+    return Status(Code::memory, "tcp: no address space for an endpoint's transfers");
   Ticket ticket;
   ticket.counters = counters;
+  ticket.bulk_lanes = uint8_t(options_.bulk_connections);
   ticket.host = identity_.host;
   ticket.domain = nonce_;
   ticket.endpoint = random_word();
@@ -140,7 +163,7 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
   const size_t count = endpoints_.size();
   connecting_.reserve(count);
   busy_.reserve(count);
-  engine_->reserve(2 * count);
+  engine_->reserve(connections() * count);
   door_.set_room(kGuests + kLanes * count);
   return std::unique_ptr<Endpoint>(std::move(endpoint));
 }
@@ -158,7 +181,7 @@ void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
 
 void TcpDomain::free_places() noexcept {
   if (!orphans_.empty()) return;
-  for (; gone_ != 0; gone_--) pools_.unreserve();
+  for (; gone_ != 0; gone_--) pools_.unreserve(connections());
 }
 
 void TcpDomain::changed(TcpEndpoint& endpoint, State from, State to) noexcept {

@@ -38,7 +38,8 @@ class TcpDomain final : public Domain {
   Pools& pools() noexcept { return pools_; }
   RegionTable& regions() noexcept { return *regions_; }
   const std::string& host() const noexcept { return host_; }
-  int64_t user_timeout_ms() const noexcept { return options_.user_timeout_ms; }
+  const Options& options() const noexcept { return options_; }
+  Buffers buffers() const noexcept { return {options_.send_buffer, options_.receive_buffer}; }
   // Best first: in a network of ours, and else in the order of the peer's ticket.
   std::vector<Route> routes_to(const Ticket& peer) const;
   void has_work(TcpEndpoint& endpoint) noexcept;
@@ -47,6 +48,7 @@ class TcpDomain final : public Domain {
 
  private:
   Status start();
+  void warn_of_less(const Buffers& given) const;
   void look() noexcept;  // asks the kernel what is new
   void dispatch(const Poller::Event& event) noexcept;
   void meet(uint64_t guest) noexcept;
@@ -55,6 +57,9 @@ class TcpDomain final : public Domain {
   size_t work(std::span<Done> done, size_t& budget) noexcept;
   void free_places() noexcept;  // of endpoints that are gone, once nothing is left of them
   void set_timer(int64_t at_ns) noexcept;
+
+  // That carry frames, of an endpoint.
+  size_t connections() const noexcept { return 1 + size_t(options_.bulk_connections); }
 
   const Options options_;
   const Capabilities capabilities_;

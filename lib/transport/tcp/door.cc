@@ -29,10 +29,10 @@ bool may_become_hello(const Guest& guest) noexcept {
 
 }  // namespace
 
-Status Door::open(const std::vector<Address>& addresses, const PortRange& range) {
+Status Door::open(const std::vector<Address>& addresses, const PortRange& range, const Buffers& buffers) {
   for (const Address& wanted : addresses) {
     Address address = wanted;
-    auto listener = listen_on(address, range);
+    auto listener = listen_on(address, range, buffers);
     if (!listener.ok()) return listener.status();
     if (!poller_.add(listener->get(), Watch::listener, listeners_.size(), EPOLLIN))
       return Status::system(errno, "tcp: watching a listener");

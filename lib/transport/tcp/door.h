@@ -26,7 +26,9 @@ struct Guest {
 class Door {
  public:
   Door(Poller& poller, std::string name) : poller_(poller), name_(std::move(name)) {}
-  Status open(const std::vector<Address>& addresses, const PortRange& range);
+  Status open(const std::vector<Address>& addresses, const PortRange& range, const Buffers& buffers);
+  // What the kernel gave of these.
+  Buffers buffers() const noexcept { return buffers_of(listeners_.front().get()); }
   // Those listened on, with their ports.
   const std::vector<Address>& addresses() const noexcept { return addresses_; }
   // How many guests there may be; when more come the oldest go.

@@ -18,15 +18,18 @@ TcpEndpoint::TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, u
       cookie_(cookie),
       counter_count_(ticket.counters),
       greeting_(std::make_unique<Greeting>()),
-      lanes_{Connection(*this, Lane::mailbox, domain.pools(), domain.engine()),
-             Connection(*this, Lane::bulk, domain.pools(), domain.engine())},
       counter_words_(std::make_unique<std::atomic<uint64_t>[]>(ticket.counters)),
       ops_(domain.pools().ops),
       dones_(domain.pools().dones) {
   counters_ = counter_words_.get();
+  lanes_.reserve(1 + ticket.bulk_lanes);
+  for (size_t i = 0; i <= ticket.bulk_lanes; ++i)
+    lanes_.emplace_back(*this, Lane(i), domain.pools(), domain.engine());
+  for (size_t i = 0; i < kLanes; ++i) greeting_->links.emplace_back(Lane(i));
   Parties& parties = greeting_->parties;
   parties.mine = ticket;
   parties.host = domain.host();
+  parties.buffers = domain.buffers();
   parties.poller = &domain.poller();
   parties.watch_id = watch_id(Lane{});
 }

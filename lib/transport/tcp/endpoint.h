@@ -1,7 +1,8 @@
-// One rail to one peer: three connections of its own. endpoint.cc: its life; handshake.cc: connecting;
+// One rail to one peer: connections of its own. endpoint.cc: its life; handshake.cc: connecting;
 // post.cc: taking transfers; connection.h: moving them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -46,7 +47,6 @@ class TcpEndpoint final : public Endpoint {
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
   void leave_dones(SlabQueue<DoneItem>& to) noexcept;
-  Connection& lane(size_t i) noexcept { return lanes_[i]; }
   bool listed = false;  // among the domain's busy ones
 
   // What its connections call.
@@ -55,10 +55,16 @@ class TcpEndpoint final : public Endpoint {
   void signal(uint16_t counter, uint16_t add) noexcept {
     counters_[counter].fetch_add(add, std::memory_order_release);
   }
-  bool owes_ack() const noexcept { return lanes_[0].owes_ack() || lanes_[1].owes_ack(); }
+  bool owes_ack() const noexcept {
+    return std::ranges::any_of(lanes_, [](const Connection& lane) { return lane.owes_ack(); });
+  }
   void owe_ack() noexcept { lanes_[0].wants_to_send(); }
-  bool stage_acks() noexcept { return lanes_[0].stage_ack(lanes_[0]) || lanes_[0].stage_ack(lanes_[1]); }
-  bool acknowledged(Lane lane, uint64_t count) noexcept { return lanes_[size_t(lane)].acknowledged(count); }
+  bool stage_acks() noexcept {
+    return std::ranges::any_of(lanes_, [this](Connection& lane) { return lanes_[0].stage_ack(lane); });
+  }
+  bool acknowledged(Lane lane, uint64_t count) noexcept {
+    return size_t(lane) < lanes_.size() && lanes_[size_t(lane)].acknowledged(count);
+  }
   void finished(Op& op, Code code) noexcept;
   void refuse(Refusal refusal) noexcept;   // what the peer did; the peer is told
   void refused(Refusal refusal) noexcept;  // what this endpoint did, says the peer
@@ -69,12 +75,15 @@ class TcpEndpoint final : public Endpoint {
   // handshake.cc
   Status begin(const Ticket& peer_ticket);
   void drop_links() noexcept;
+  bool has(size_t lane) const noexcept { return lane < lanes_.size() || Lane(lane) == Lane::pulse; }
   bool dials(size_t lane) const noexcept { return dials_ == (Lane(lane) != Lane::pulse); }
   void move_on(const Status& status) noexcept;
+  bool all_up() const noexcept;
   Status become_ready();
   void pulse_ready() noexcept;
 
   // post.cc
+  Connection& lane_of(uint16_t counter) noexcept;
   void take(const Transfer& transfer) noexcept;
   void done(const Transfer& transfer) noexcept;
 
@@ -96,13 +105,14 @@ class TcpEndpoint final : public Endpoint {
   // How its connections come to be; gone when they are there.
   struct Greeting {
     Parties parties;
-    std::array<Link, kLanes> links{Link(Lane::mailbox), Link(Lane::bulk), Link(Lane::pulse)};
+    std::vector<Link> links;  // by Lane
   };
   std::unique_ptr<Greeting> greeting_;
   std::string peer_name_;      // once greeting_ is gone
   uint64_t their_domain_ = 0;  // a nonce
   uint32_t their_counters_ = 0;
-  std::array<Connection, 2> lanes_;
+  // The mailbox, then bulk: as many as this side may have, and once the peer is known as many as there are.
+  std::vector<Connection> lanes_;
   Fd pulse_;
   std::array<Fd, kLanes> leaving_;  // of a failed endpoint, so that its last words reach the peer
 

@@ -46,7 +46,7 @@ std::optional<Header> parse_header(ByteView bytes) noexcept {
       good = good_data(h);
       break;
     case FrameKind::ack:
-      good = bare(h) && h.value >> kLaneShift <= 1;
+      good = bare(h) && h.value >> kLaneShift <= kLastFrameLane;
       break;
     case FrameKind::error:
       good = bare(h) && h.value >= uint8_t(Refusal::nonsense) && h.value <= uint8_t(Refusal::too_many);

@@ -39,6 +39,7 @@ struct Header {
 static_assert(sizeof(Header) == 40);
 
 constexpr int kLaneShift = 56;
+constexpr uint64_t kLastFrameLane = 4;  // the last lane that carries frames
 
 // A header whose fields fit its kind; nothing for all others. What depends on the receiver's state (region,
 // rights, bounds, counters) is the receiver's to check.

@@ -38,11 +38,14 @@ Status TcpEndpoint::begin(const Ticket& peer_ticket) {
   if (parties.routes.empty())
     return Status(Code::unsupported, peer_name() + " has no address of a family that " +
                                          std::string(domain_->name()) + " has too");
+  while (lanes_.size() > 1U + peer_ticket.bulk_lanes) lanes_.pop_back();
   dials_ = std::memcmp(&parties.mine, &parties.theirs, sizeof(Ticket)) < 0;
   for (size_t i = 0; i < kLanes; ++i) {
     Link& link = greeting_->links[i];
-    if (link.phase() == Link::Phase::held && (dials(i) || link.hello().from != peer_ticket.endpoint))
+    if (link.phase() == Link::Phase::held &&
+        (!has(i) || dials(i) || link.hello().from != peer_ticket.endpoint))
       link.drop(parties);
+    if (!has(i)) continue;
     if (dials(i)) {
       PLAIT_TRY(link.dial(parties));
     } else if (link.phase() == Link::Phase::held) {
@@ -60,7 +63,7 @@ bool TcpEndpoint::greeted(Fd& socket, const Hello& hello) noexcept {
   if (hello.kind != uint8_t(HelloKind::hello) || !same_token(hello.token, parties.mine.tokens[lane]))
     return false;
   const bool known = state_ == State::connecting;
-  if (known && (dials(lane) || hello.from != parties.theirs.endpoint)) return false;
+  if (known && (!has(lane) || dials(lane) || hello.from != parties.theirs.endpoint)) return false;
   if (!links[lane].hold(socket, hello, parties)) return false;
   if (!known) return true;
   links[lane].answer(parties);
@@ -92,21 +95,28 @@ int64_t TcpEndpoint::due_ns() const noexcept {
 
 void TcpEndpoint::move_on(const Status& status) noexcept {
   Status so_far = status;
-  if (so_far.ok() && state_ == State::connecting &&
-      std::ranges::all_of(greeting_->links, [](auto& link) { return link.up(); }))
-    so_far = become_ready();
+  if (so_far.ok() && state_ == State::connecting && all_up()) so_far = become_ready();
   if (!so_far.ok()) fail(so_far.code(), std::string(so_far.text()));
+}
+
+bool TcpEndpoint::all_up() const noexcept {
+  for (size_t i = 0; i < kLanes; ++i) {
+    if (has(i) && !greeting_->links[i].up()) return false;
+  }
+  return true;
 }
 
 Status TcpEndpoint::become_ready() {
   for (Connection& lane : lanes_) {
     lane.start(greeting_->links[size_t(lane.lane())].take());
+    if (lane.lane() != Lane::mailbox)
+      set_pacing(lane.fd(), domain_->options().pacing_Bps / double(lanes_.size() - 1));
     lane.watched = domain_->engine().add(lane);
     if (!domain_->poller().change(lane.fd(), Watch::lane, watch_id(lane.lane()), lane.watched))
       return Status::system(errno, "tcp: watching a connection");
   }
   pulse_ = greeting_->links[size_t(Lane::pulse)].take();
-  set_pulse(pulse_.get(), domain_->user_timeout_ms());
+  set_pulse(pulse_.get(), domain_->options().user_timeout_ms);
   if (!domain_->poller().change(pulse_.get(), Watch::lane, watch_id(Lane::pulse), kReadable))
     return Status::system(errno, "tcp: watching a connection");
   domain_->changed(*this, state_, State::ready);

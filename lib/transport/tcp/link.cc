@@ -68,7 +68,7 @@ Status Link::tick(const Parties& parties, int64_t now) {
 
 Status Link::dial(const Parties& parties) {
   const Route& route = parties.routes[route_ % parties.routes.size()];
-  socket_ = tcp::dial(route.local, route.remote);
+  socket_ = tcp::dial(route.local, route.remote, parties.buffers);
   if (!socket_) return missed(parties, errno);
   if (!parties.poller->add(socket_.get(), Watch::lane, parties.watch_id + uint64_t(lane_), EPOLLOUT))
     return Status::system(errno, "tcp: watching a connection");

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "transport/tcp/poller.h"
+#include "transport/tcp/socket.h"
 #include "transport/tcp/wire.h"
 
 namespace plait::transport::tcp {
@@ -22,6 +23,7 @@ struct Parties {
   Ticket mine, theirs;
   std::string host;           // this one's name
   std::vector<Route> routes;  // best first
+  Buffers buffers;
   Poller* poller = nullptr;
   uint64_t watch_id = 0;  // of lane 0, then 1 more a lane
 };

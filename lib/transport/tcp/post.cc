@@ -8,7 +8,8 @@
 namespace plait::transport::tcp {
 
 size_t TcpEndpoint::post(std::span<const Transfer> transfers) noexcept {
-  const std::array<bool, 2> queued{lanes_[0].pending(), lanes_[1].pending()};
+  std::array<bool, 1 + kBulkMost> queued{};
+  for (size_t i = 0; i < lanes_.size(); ++i) queued[i] = lanes_[i].pending();
   size_t taken = 0;
   for (const Transfer& transfer : transfers) {
     if (state_ != State::ready || ending_ || ops_.used() + dones_.size() >= kDepth) break;
@@ -25,9 +26,14 @@ size_t TcpEndpoint::post(std::span<const Transfer> transfers) noexcept {
   return taken;
 }
 
+// One for each counter, or they would lose their order.
+Connection& TcpEndpoint::lane_of(uint16_t counter) noexcept {
+  return lanes_[counter % 2 == 0 ? 0 : 1 + counter / 2 % (lanes_.size() - 1)];
+}
+
 void TcpEndpoint::take(const Transfer& transfer) noexcept {
   if (transfer.verb == Verb::flush) return done(transfer);
-  Connection& lane = lanes_[transfer.signal.counter % 2];
+  Connection& lane = lane_of(transfer.signal.counter);
   const bool small = transfer.verb == Verb::put && transfer.remote.bytes <= kInline;
   if (small && lane.takes_small()) {
     Op* op = nullptr;

@@ -34,16 +34,16 @@ struct Pools {
   Slab<DoneItem> dones;
   Slab<OutFrame> frames;
   Slab<Served> served;
-  // For one endpoint more: its Dones and one for its own, and what two connections hold.
-  bool reserve() {
-    return ops.reserve(kDepth) && dones.reserve(kDepth + 1) && frames.reserve(2 * kFrames) &&
-           served.reserve(2 * kDepth);
+  // For one endpoint more: its Dones and one for its own, and what its connections hold.
+  bool reserve(size_t connections) {
+    return ops.reserve(kDepth) && dones.reserve(kDepth + 1) && frames.reserve(connections * kFrames) &&
+           served.reserve(connections * kDepth);
   }
-  void unreserve() noexcept {
+  void unreserve(size_t connections) noexcept {
     ops.unreserve(kDepth);
     dones.unreserve(kDepth + 1);
-    frames.unreserve(2 * kFrames);
-    served.unreserve(2 * kDepth);
+    frames.unreserve(connections * kFrames);
+    served.unreserve(connections * kDepth);
   }
   void trim() noexcept {
     ops.trim();

@@ -22,6 +22,12 @@ Fd make_socket(const Address& address) noexcept {
   return Fd(socket(address.family == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+// Before it connects or listens: the window that it may ever have is agreed on then.
+void set_buffers(int socket, const Buffers& buffers) noexcept {
+  if (buffers.send != 0) set(socket, SOL_SOCKET, SO_SNDBUF, int(buffers.send));
+  if (buffers.receive != 0) set(socket, SOL_SOCKET, SO_RCVBUF, int(buffers.receive));
+}
+
 template <class Call>
 auto retried(Call call) noexcept {
   auto result = call();
@@ -58,7 +64,7 @@ bool bind_any(int socket, Address& address) noexcept {
 
 }  // namespace
 
-Result<Fd> listen_on(Address& address, const PortRange& range) {
+Result<Fd> listen_on(Address& address, const PortRange& range, const Buffers& buffers) {
   const std::string ip = to_string(address.with_port(0));
   Fd socket = make_socket(address);
   if (!socket && errno == EAFNOSUPPORT)
@@ -66,6 +72,7 @@ Result<Fd> listen_on(Address& address, const PortRange& range) {
                   "tcp: this kernel has no IPv" + std::to_string(address.family) + ", for " + ip);
   if (!socket) return Status::system(errno, "tcp: a socket for " + ip);
   if (address.family == 6) set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  set_buffers(socket.get(), buffers);
   if (range.max == 0) {
     if (bind_any(socket.get(), address)) return socket;
     return Status::system(errno, "tcp: listening on " + ip);
@@ -88,11 +95,12 @@ Fd accept_from(int listener, Address& from) noexcept {
   return socket;
 }
 
-Fd dial(const Address& local, const Address& remote) noexcept {
+Fd dial(const Address& local, const Address& remote, const Buffers& buffers) noexcept {
   Fd fd = make_socket(remote);
   if (!fd) return fd;
   set(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   set(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  set_buffers(fd.get(), buffers);
   const SocketAddress name = to_socket(remote);
   if (bind_to(fd.get(), local.with_port(0)) &&
       (connect(fd.get(), name.get(), name.length) == 0 || errno == EINPROGRESS || errno == EINTR))
@@ -101,6 +109,22 @@ Fd dial(const Address& local, const Address& remote) noexcept {
   fd.reset();
   errno = error;
   return fd;
+}
+
+// The kernel says twice what it was asked for: its bookkeeping is in there.
+Buffers buffers_of(int socket) noexcept {
+  const auto half = [&](int option) {
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    return getsockopt(socket, SOL_SOCKET, option, &value, &bytes) == 0 ? size_t(value) / 2 : 0;
+  };
+  return {half(SO_SNDBUF), half(SO_RCVBUF)};
+}
+
+void set_pacing(int socket, double bytes_per_second) noexcept {
+  if (bytes_per_second <= 0) return;
+  const auto rate = uint64_t(std::clamp(bytes_per_second, 1.0, 1e18));
+  setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
 }
 
 int error_of(int socket) noexcept {

@@ -18,13 +18,22 @@ struct PortRange {
   uint16_t min = 0, max = 0;  // 0: any
 };
 
-// Listens on `address`; its port is set to the one got.
-Result<Fd> listen_on(Address& address, const PortRange& range);
+// In bytes; 0: the kernel's choice.
+struct Buffers {
+  size_t send = 0, receive = 0;
+};
+
+// Listens on `address`; its port is set to the one got. What it accepts has these buffers.
+Result<Fd> listen_on(Address& address, const PortRange& range, const Buffers& buffers = {});
+// What the kernel gave.
+Buffers buffers_of(int socket) noexcept;
+// Bytes a second that leave at most; 0: no bound.
+void set_pacing(int socket, double bytes_per_second) noexcept;
 // No descriptor and errno on failure. `from` is where they connected from.
 Fd accept_from(int listener, Address& from) noexcept;
 // Begins to connect, from `local` (any port): writable once that is over, and then error_of() says how. No
 // descriptor and errno on failure.
-Fd dial(const Address& local, const Address& remote) noexcept;
+Fd dial(const Address& local, const Address& remote, const Buffers& buffers = {}) noexcept;
 int error_of(int socket) noexcept;
 
 // Ends with ETIMEDOUT once the other host has been silent for `ms`. Only for a connection that carries

@@ -1,8 +1,8 @@
 // The domain "tcp": non-blocking sockets that poll() reads and writes, between any two processes that IP
 // connects.
 //
-// An endpoint has three connections. Transfers whose counter is even travel on the first, those whose counter
-// is odd on the second, each in post order: so keep what is small and urgent on even counters and bulk on odd
+// An endpoint has three connections (more with Options::bulk_connections). Transfers whose counter is even travel on
+// the first, those whose counter is odd on the second, each in post order: so keep what is small and urgent on even counters and bulk on odd
 // ones, or 8 bytes wait for the 64 MiB before them. The third carries nothing: the kernel's keepalive on it
 // tells of a host that died or a link that was cut, though the others be full and their reader busy for
 // minutes.
@@ -34,6 +34,15 @@ struct Options {
   // A host that is silent for so long is dead. It is probed every second, and the last probe does not count: with 3 s two
   // lost packets would do, which happens once in a few minutes at 1 % of loss and a dozen connections.
   int64_t user_timeout_ms = 5000;
+  // Of each connection, in bytes; 0: as many as the kernel finds fit, by and by (which is best unless its sysctls forbid
+  // what the link needs). The kernel may give less, which is warned of.
+  size_t send_buffer = 0, receive_buffer = 0;
+  // Bulk to one peer leaves with this many bytes a second at most, evenly, where switches drop what comes in bursts;
+  // 0: as fast as it can.
+  double pacing_Bps = 0;
+  // For bulk to one peer, 1 to 4: odd counters are spread over them. The lesser number of the two sides counts. Worth it
+  // where one connection is held back by something on the way; on an undisturbed link it is not faster.
+  int bulk_connections = 1;
   EngineKind engine = EngineKind::automatic;  // uring where the kernel refuses it: polled, and a warning
 };
 

@@ -22,7 +22,7 @@ class UringEngine final : public PolledEngine {
   ~UringEngine() override;
   Status start();
 
-  std::string_view name() const noexcept override { return "io_uring"; }
+  std::string_view name() const noexcept override { return "rings of io_uring"; }
   void reserve(size_t connections) override;
   uint32_t add(Connection& connection) noexcept override;
   void remove(Connection& connection) noexcept override;

@@ -20,14 +20,16 @@ constexpr uint16_t kVersion = 1;
 constexpr Maker kMaker{"tcp", "TCP", kMagic, kVersion};
 constexpr uint16_t kCounters = 1024;
 
-// The connections of an endpoint.
-enum class Lane : uint8_t { mailbox, bulk, pulse };
-constexpr size_t kLanes = 3;
+// The connections of an endpoint: one for what is small, up to four for bulk, and one that carries nothing.
+constexpr size_t kBulkMost = 4;
+enum class Lane : uint8_t { mailbox, bulk, pulse = 1 + kBulkMost };
+constexpr size_t kLanes = 2 + kBulkMost;
 
 struct Ticket {
   uint32_t magic = kMagic;
   uint16_t version = kVersion;
-  uint8_t address_count = 0, zero = 0;
+  uint8_t address_count = 0;
+  uint8_t bulk_lanes = 1;  // at most: the lesser one of both sides counts
   uint32_t counters = 0;
   uint32_t zero2 = 0;
   uint64_t host = 0;    // who shares it shares loopback addresses
@@ -37,7 +39,7 @@ struct Ticket {
   std::array<Address, kAddresses> addresses{};
   uint64_t sum = 0;  // of all before it: finds damage; the tokens find forgers
 };
-static_assert(sizeof(Ticket) == 192);
+static_assert(sizeof(Ticket) == 240);
 
 using Key = RegionKey;
 

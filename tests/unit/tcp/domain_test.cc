@@ -19,6 +19,11 @@ TEST(TcpDomain, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(make_domain(any).status().code(), Code::invalid);
   EXPECT_EQ(make_domain(backwards).status().code(), Code::invalid);
   EXPECT_EQ(make_domain(half).status().code(), Code::invalid);
+  Options none = loopback(), many = loopback(), vast = loopback(), negative = loopback();
+  none.bulk_connections = 0, many.bulk_connections = int(kBulkMost) + 1;
+  vast.send_buffer = size_t{2} << 30, negative.pacing_Bps = -1;
+  for (const Options* wrong : {&none, &many, &vast, &negative})
+    EXPECT_EQ(make_domain(*wrong).status().code(), Code::invalid);
   auto no_such = make_domain(foreign);
   EXPECT_EQ(no_such.status().code(), Code::system);
   EXPECT_NE(no_such.status().text().find("203.0.113.7"), std::string_view::npos) << no_such.status().text();

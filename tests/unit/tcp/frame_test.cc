@@ -103,7 +103,8 @@ std::vector<Bad> bad_headers() {
   add("data with an offset", good_data(), [](Header& x) { x.offset = 1; });
   add("data that signals", good_data(), [](Header& x) { x.add = 1; });
   add("no data, not last", good_data(), [](Header& x) { x.length = 0; });
-  add("an ack of no lane", header(FrameKind::ack), [](Header& x) { x.value = uint64_t{2} << kLaneShift; });
+  add("an ack of no lane", header(FrameKind::ack),
+      [](Header& x) { x.value = (kLastFrameLane + 1) << kLaneShift; });
   add("an ack with bytes", header(FrameKind::ack), [](Header& x) { x.length = 1; });
   add("an error of no kind", header(FrameKind::error), [](Header&) {});
   add("an unknown error", header(FrameKind::error), [](Header& x) { x.value = 7; });
@@ -193,7 +194,7 @@ TEST(TcpFrame, HellosAreCheckedFieldByField) {
   EXPECT_FALSE(parses_it([](Hello& h) { h.version = 2; }));
   EXPECT_FALSE(parses_it([](Hello& h) { h.kind = 0; }));
   EXPECT_FALSE(parses_it([](Hello& h) { h.kind = 4; }));
-  EXPECT_FALSE(parses_it([](Hello& h) { h.lane = 3; }));
+  EXPECT_FALSE(parses_it([](Hello& h) { h.lane = kLanes; }));
   EXPECT_FALSE(parses_it([](Hello& h) { h.zero = 1; }));
   EXPECT_FALSE(parses_it([](Hello& h) { h.host[1] = '\n'; }));
   EXPECT_FALSE(parses_it([](Hello& h) { h.host.fill('x'); }));

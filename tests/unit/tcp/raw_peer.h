@@ -39,6 +39,7 @@ struct RawPeer {
     const Ticket theirs = ticket_of(*side.end);
     ticket = theirs;
     ticket.domain = 0;
+    ticket.bulk_lanes = 1;
     ticket.endpoint = random_word();
     for (Token& token : ticket.tokens) token = random_token();
     Address address = theirs.addresses[0];
@@ -63,7 +64,7 @@ struct RawPeer {
     Hello hello;
     EXPECT_TRUE(take(pulse, &hello, sizeof hello));
     EXPECT_TRUE(say_hello(pulse.get(), HelloKind::answer, Lane::pulse, ticket.endpoint, nonce(),
-                          ticket_of(*side.end).tokens[2], "raw"));
+                          ticket_of(*side.end).tokens[size_t(Lane::pulse)], "raw"));
     EXPECT_TRUE(take(lanes[0], &hello, sizeof hello) && take(lanes[1], &hello, sizeof hello));
     return poll_until([&] { return side.end->state() == State::ready; });
   }

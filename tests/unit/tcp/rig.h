@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -17,8 +18,12 @@ namespace plait::transport::tcp::test {
 
 constexpr int64_t kLimitMs = 20000;
 
+// PLAIT_TEST_TCP=uring runs every test over that engine, bulk3 with three connections for bulk.
 inline Options loopback(std::string_view ip = "127.0.0.1") {
   Options options;
+  const char* wish = std::getenv("PLAIT_TEST_TCP");
+  if (wish != nullptr && std::string_view(wish) == "uring") options.engine = EngineKind::uring;
+  if (wish != nullptr && std::string_view(wish) == "bulk3") options.bulk_connections = 3;
   options.addresses = {parse_ip(ip).value()};
   return options;
 }
@@ -68,6 +73,7 @@ struct Pair {
   Side a{1'000'001}, b{1'000'002};
 
   Pair() = default;
+  Pair(const Options& one, const Options& other) : a(1'000'001, one), b(1'000'002, other) {}
   explicit Pair(const Options& options) : a(1'000'001, options), b(1'000'002, options) {}
   bool until(const std::function<bool()>& done) {
     for (Deadline deadline = Deadline::in_ms(kLimitMs); !done();) {
