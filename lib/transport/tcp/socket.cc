@@ -40,16 +40,33 @@ bool bind_to(int socket, const Address& address) noexcept {
   return bind(socket, name.get(), name.length) == 0;
 }
 
-// Somewhere in the range, so that ranks that start together do not all try the same ones.
-bool bind_in(int socket, Address& address, const PortRange& range) noexcept {
+Fd make_listener(const Address& address, const Buffers& buffers) noexcept {
+  Fd socket = make_socket(address);
+  if (!socket) return socket;
+  if (address.family == 6) set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  set_buffers(socket.get(), buffers);
+  return socket;
+}
+
+// Somewhere in the range, so that ranks that start together do not all try the same ones. Two may be bound to
+// one port until one of them listens: the other cannot be bound anew, so each try has a socket of its own.
+Fd listen_in(Address& address, const PortRange& range, const Buffers& buffers) noexcept {
   const uint32_t count = uint32_t(range.max) - range.min + 1;
   const uint32_t first = uint32_t(random_word() % count);
   for (uint32_t i = 0; i < count; ++i) {
     address.port = uint16_t(range.min + (first + i) % count);
-    if (bind_to(socket, address) && listen(socket, SOMAXCONN) == 0) return true;
-    if (errno != EADDRINUSE) return false;
+    Fd socket = make_listener(address, buffers);
+    if (!socket) return socket;
+    set(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // connections that ended a minute ago do not count
+    if (bind_to(socket.get(), address) && listen(socket.get(), SOMAXCONN) == 0) return socket;
+    if (const int error = errno; error != EADDRINUSE) {
+      socket.reset();
+      errno = error;
+      return {};
+    }
   }
-  return false;
+  errno = EADDRINUSE;
+  return {};
 }
 
 bool bind_any(int socket, Address& address) noexcept {
@@ -66,21 +83,16 @@ bool bind_any(int socket, Address& address) noexcept {
 
 Result<Fd> listen_on(Address& address, const PortRange& range, const Buffers& buffers) {
   const std::string ip = to_string(address.with_port(0));
-  Fd socket = make_socket(address);
+  Fd socket = range.max == 0 ? make_listener(address, buffers) : listen_in(address, range, buffers);
   if (!socket && errno == EAFNOSUPPORT)
     return Status(Code::unsupported,
                   "tcp: this kernel has no IPv" + std::to_string(address.family) + ", for " + ip);
-  if (!socket) return Status::system(errno, "tcp: a socket for " + ip);
-  if (address.family == 6) set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
-  set_buffers(socket.get(), buffers);
-  if (range.max == 0) {
-    if (bind_any(socket.get(), address)) return socket;
-    return Status::system(errno, "tcp: listening on " + ip);
-  }
-  set(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // connections that ended a minute ago do not count
-  if (bind_in(socket.get(), address, range)) return socket;
-  return Status::system(errno, "tcp: listening on " + ip + " with a port of " + std::to_string(range.min) +
-                                   " to " + std::to_string(range.max));
+  const std::string with =
+      range.max == 0 ? std::string()
+                     : " with a port of " + std::to_string(range.min) + " to " + std::to_string(range.max);
+  if (!socket || (range.max == 0 && !bind_any(socket.get(), address)))
+    return Status::system(errno, "tcp: listening on " + ip + with);
+  return socket;
 }
 
 Fd accept_from(int listener, Address& from) noexcept {

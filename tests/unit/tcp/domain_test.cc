@@ -4,6 +4,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <barrier>
+#include <thread>
+
 #include "base/log.h"
 #include "raw_peer.h"
 
@@ -81,6 +84,27 @@ TEST(TcpDomain, TriesOneAddressAfterTheOther) {
     ticket->sum = sum_of(*ticket);
   }
   EXPECT_TRUE(pair.connect(bytes_of(to_b), bytes_of(to_a)));
+}
+
+// Two may be bound to one port until one of them listens.
+TEST(TcpDomain, TwoThatListenAtOnceFindAPortEach) {
+  const auto first = uint16_t(23'000 + getpid() % 6000);
+  std::barrier together(2);
+  const auto listen_often = [&](std::string& error) {
+    for (int round = 0; round < 4000; ++round) {
+      Address address = parse_ip("127.0.0.1").value();
+      together.arrive_and_wait();
+      auto listener = listen_on(address, {first, uint16_t(first + 1)});
+      if (!listener.ok()) error = listener.status().text();
+      together.arrive_and_wait();
+    }
+  };
+  std::string one, other;
+  std::thread thread([&] { listen_often(one); });
+  listen_often(other);
+  thread.join();
+  EXPECT_EQ(one, "");
+  EXPECT_EQ(other, "");
 }
 
 TEST(TcpDomain, NoFamilyInCommonIsSaid) {
