@@ -25,7 +25,9 @@ TcpEndpoint::TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, u
   lanes_.reserve(1 + ticket.bulk_lanes);
   for (size_t i = 0; i <= ticket.bulk_lanes; ++i)
     lanes_.emplace_back(*this, Lane(i), domain.pools(), domain.engine());
-  for (size_t i = 0; i < kLanes; ++i) greeting_->links.emplace_back(Lane(i));
+  greeting_->links.reserve(lanes_.size() + 1);
+  for (size_t i = 0; i < lanes_.size(); ++i) greeting_->links.emplace_back(Lane(i));
+  greeting_->links.emplace_back(Lane::pulse);
   Parties& parties = greeting_->parties;
   parties.mine = ticket;
   parties.host = domain.host();

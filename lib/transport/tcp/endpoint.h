@@ -79,6 +79,7 @@ class TcpEndpoint final : public Endpoint {
   bool dials(size_t lane) const noexcept { return dials_ == (Lane(lane) != Lane::pulse); }
   void move_on(const Status& status) noexcept;
   bool all_up() const noexcept;
+  Link* link_of(size_t lane) noexcept;  // null: this side has no such lane
   Status become_ready();
   void pulse_ready() noexcept;
 
@@ -105,7 +106,7 @@ class TcpEndpoint final : public Endpoint {
   // How its connections come to be; gone when they are there.
   struct Greeting {
     Parties parties;
-    std::vector<Link> links;  // by Lane
+    std::vector<Link> links;  // those that this side may have, the pulse last
   };
   std::unique_ptr<Greeting> greeting_;
   std::string peer_name_;      // once greeting_ is gone

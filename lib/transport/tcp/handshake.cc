@@ -40,8 +40,8 @@ Status TcpEndpoint::begin(const Ticket& peer_ticket) {
                                          std::string(domain_->name()) + " has too");
   while (lanes_.size() > 1U + peer_ticket.bulk_lanes) lanes_.pop_back();
   dials_ = std::memcmp(&parties.mine, &parties.theirs, sizeof(Ticket)) < 0;
-  for (size_t i = 0; i < kLanes; ++i) {
-    Link& link = greeting_->links[i];
+  for (Link& link : greeting_->links) {
+    const auto i = size_t(link.lane());
     if (link.phase() == Link::Phase::held &&
         (!has(i) || dials(i) || link.hello().from != peer_ticket.endpoint))
       link.drop(parties);
@@ -59,21 +59,23 @@ Status TcpEndpoint::begin(const Ticket& peer_ticket) {
 bool TcpEndpoint::greeted(Fd& socket, const Hello& hello) noexcept {
   const size_t lane = hello.lane;
   if (state_ != State::opened && state_ != State::connecting) return false;
-  auto& [parties, links] = *greeting_;
+  Parties& parties = greeting_->parties;
+  Link* link = link_of(lane);
+  if (link == nullptr) return false;
   if (hello.kind != uint8_t(HelloKind::hello) || !same_token(hello.token, parties.mine.tokens[lane]))
     return false;
   const bool known = state_ == State::connecting;
   if (known && (!has(lane) || dials(lane) || hello.from != parties.theirs.endpoint)) return false;
-  if (!links[lane].hold(socket, hello, parties)) return false;
+  if (!link->hold(socket, hello, parties)) return false;
   if (!known) return true;
-  links[lane].answer(parties);
+  link->answer(parties);
   move_on({});
   return true;
 }
 
 void TcpEndpoint::ready(Lane lane, uint32_t events) noexcept {
   if (state_ == State::opened || state_ == State::connecting) {
-    move_on(greeting_->links[size_t(lane)].ready(greeting_->parties, events));
+    if (Link* link = link_of(size_t(lane))) move_on(link->ready(greeting_->parties, events));
   } else if (state_ == State::ready && lane == Lane::pulse) {
     pulse_ready();
   } else if (state_ == State::ready) {
@@ -82,7 +84,7 @@ void TcpEndpoint::ready(Lane lane, uint32_t events) noexcept {
 }
 
 void TcpEndpoint::tick(int64_t now) noexcept {
-  for (size_t i = 0; i < kLanes && state_ == State::connecting; ++i)
+  for (size_t i = 0; state_ == State::connecting && i < greeting_->links.size(); ++i)
     move_on(greeting_->links[i].tick(greeting_->parties, now));
 }
 
@@ -99,23 +101,27 @@ void TcpEndpoint::move_on(const Status& status) noexcept {
   if (!so_far.ok()) fail(so_far.code(), std::string(so_far.text()));
 }
 
+Link* TcpEndpoint::link_of(size_t lane) noexcept {
+  auto& links = greeting_->links;
+  const auto it = std::ranges::find(links, Lane(lane), &Link::lane);
+  return it == links.end() ? nullptr : &*it;
+}
+
 bool TcpEndpoint::all_up() const noexcept {
-  for (size_t i = 0; i < kLanes; ++i) {
-    if (has(i) && !greeting_->links[i].up()) return false;
-  }
-  return true;
+  return std::ranges::all_of(greeting_->links,
+                             [&](const Link& link) { return link.up() || !has(size_t(link.lane())); });
 }
 
 Status TcpEndpoint::become_ready() {
   for (Connection& lane : lanes_) {
-    lane.start(greeting_->links[size_t(lane.lane())].take());
+    lane.start(link_of(size_t(lane.lane()))->take());
     if (lane.lane() != Lane::mailbox)
       set_pacing(lane.fd(), domain_->options().pacing_Bps / double(lanes_.size() - 1));
     lane.watched = domain_->engine().add(lane);
     if (!domain_->poller().change(lane.fd(), Watch::lane, watch_id(lane.lane()), lane.watched))
       return Status::system(errno, "tcp: watching a connection");
   }
-  pulse_ = greeting_->links[size_t(Lane::pulse)].take();
+  pulse_ = greeting_->links.back().take();
   set_pulse(pulse_.get(), domain_->options().user_timeout_ms);
   if (!domain_->poller().change(pulse_.get(), Watch::lane, watch_id(Lane::pulse), kReadable))
     return Status::system(errno, "tcp: watching a connection");

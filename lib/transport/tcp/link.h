@@ -34,6 +34,7 @@ class Link {
   enum class Phase : uint8_t { none, waiting, dialing, greeting, held, up };
 
   explicit Link(Lane lane) noexcept : lane_(lane) {}
+  Lane lane() const noexcept { return lane_; }
   Phase phase() const noexcept { return phase_; }
   bool up() const noexcept { return phase_ == Phase::up; }
   // The connection, once it is up; the poller watches it.
