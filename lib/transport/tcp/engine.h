@@ -34,7 +34,7 @@ struct Counts {
 // Of one domain, and used as that is: by one thread at a time. Nothing here waits for a peer.
 class Engine {
  public:
-  Engine() : scratch_(std::make_unique<std::byte[]>(kScratch)) {}
+  Engine() : scratch_(std::make_unique_for_overwrite<std::byte[]>(kScratch)) {}  // no page before it is used
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
