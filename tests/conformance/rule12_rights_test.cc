@@ -195,13 +195,15 @@ TEST_P(Conformance, Rule12_GarbageTicketsAreRefused) {
     bad.emplace_back(i % 2 == 0 ? good.size() : random() % 300);
     for (std::byte& b : bad.back()) b = std::byte(random());
   }
+  // To open an endpoint costs some libraries a tenth of a second: one that refused goes on where it can.
+  Side refuser = open(0, 1);
   for (size_t i = 0; i < bad.size(); ++i) {
-    Side a = open(0, 1);
-    Status s = a.end->connect(bad[i]);
+    if (refuser.end->state() != State::opened) refuser = open(0, 1);
+    Status s = refuser.end->connect(bad[i]);
     ASSERT_FALSE(s.ok()) << "ticket " << i;
     EXPECT_TRUE(refusal(s.code())) << s.text();
     poll_all();
-    EXPECT_NE(a.end->state(), State::ready);
+    EXPECT_NE(refuser.end->state(), State::ready);
   }
   Side a = open(0, 1);
   ASSERT_TRUE(a.end->connect(good).ok()) << "refusals must not use the ticket up";

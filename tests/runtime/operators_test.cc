@@ -32,6 +32,7 @@ std::string float8(Call c, plait_dtype dtype) {
       Call with = one;
       with.op = op;
       for (size_t count : kCounts) {
+        if (count == kCounts[2] && op != PLAIT_SUM) continue;  // operators do not part vectors otherwise
         std::string words = run<T>(
             with, count, [&](int r, size_t i) { return of<T>(value(r, i)); }, result);
         if (!words.empty()) return "op " + std::to_string(op) + ": " + words;
