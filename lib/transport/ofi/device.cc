@@ -154,11 +154,6 @@ Result<std::shared_ptr<Device>> Device::open(Choice choice) {
   fid_cq* cq = nullptr;
   made->has_fd = fi_cq_open(domain, &attr, &cq, nullptr) == 0;
   if (made->has_fd) Fid<fid_cq>(cq).reset();
-  if (made->choice.mode == Mode::direct) {
-    auto door = made->enroll(&made->door_word, sizeof made->door_word, FI_REMOTE_WRITE);
-    if (!door.ok()) return door.status();
-    made->door = std::move(*door);
-  }
   return made;
 }
 

@@ -43,11 +43,12 @@ struct Choice {
   bool needs(uint64_t mr_mode) const noexcept {
     return (uint64_t(info->domain_attr->mr_mode) & mr_mode) != 0;
   }
-  // A put is two writes: this libfabric's ofi_rxm over a provider in software crashes in the midst of one
-  // with data.
-  bool split() const noexcept {
-    return info->ep_attr->protocol == FI_PROTO_RXM && !needs(FI_MR_PROV_KEY) &&
-           fi_version() < FI_VERSION(1, 18);
+  // Signals are bells: this libfabric's ofi_rxm over a provider in software, which is a stream of bytes,
+  // crashes where a connection ends within a write with data.
+  bool rings() const noexcept {
+    return mode == Mode::direct && info->ep_attr->protocol == FI_PROTO_RXM && !needs(FI_MR_PROV_KEY) &&
+           fi_version() < FI_VERSION(1, 18) && info->tx_attr->iov_limit > 1 &&
+           info->tx_attr->rma_iov_limit > 1;
   }
   double bandwidth_Bps() const noexcept {
     return info->nic != nullptr && info->nic->link_attr != nullptr ? double(info->nic->link_attr->speed) / 8
@@ -70,10 +71,8 @@ struct Device {
   const uint64_t nonce = random_word();
   Fid<fid_fabric> fabric;
   Fid<fid_domain> domain;
-  bool has_fd = false;     // its completion queues offer a descriptor to sleep on
-  RegionTable regions;     // messages
-  uint64_t door_word = 0;  // direct: writes of no bytes go there
-  Fid<fid_mr> door;
+  bool has_fd = false;  // its completion queues offer a descriptor to sleep on
+  RegionTable regions;  // messages
 };
 
 class OfiRegion final : public Region {

@@ -1,12 +1,13 @@
-// Puts as RDMA writes. Each ends in a signal, which is the data of a write for the target's queue: its number
-// among all signals of the endpoint, a counter and what to add. The number shows the target whether one is
-// missing: a provider that loses a connection makes another without a word, and what it was told to inject,
-// or gave to the kernel, is gone.
+// Puts as RDMA writes, one each, with the signal: its number among all signals of the endpoint, a counter and
+// what to add. The number shows the target whether one is missing: a provider that loses a connection makes
+// another without a word, and what it was told to inject, or gave to the kernel, is gone.
 //
-// Nothing is injected: the tcp provider of libfabric 1.17 crashes where a connection ends before injected
-// writes have gone. It also does where one ends within a write that carries data; so there (Choice::split)
-// only small puts are one write, bytes and signal, and longer bytes are a write of their own with the signal
-// right behind it.
+// The signal is the data of the write for the target's queue. The tcp provider of libfabric 1.17 crashes
+// where a connection ends within such a write; so there (Choice::rings) the signal is a bell, which the write
+// puts behind the bytes: it gathers the two, and scatters them to the region and the target's ring of bells.
+// What was heard is told with each bell of the other way, so that none is written over before; the spare ones
+// are for bells that only tell that. It also crashes where one ends before injected writes have gone: nothing
+// is injected.
 #include <cstring>
 
 #include "transport/ofi/domain.h"
@@ -14,68 +15,65 @@
 namespace plait::transport::ofi {
 
 DirectEndpoint::DirectEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie)
-    : MessageEndpoint(domain, counters, cookie), whole_(device().choice.split() ? kInline : SIZE_MAX) {}
+    : MessageEndpoint(domain, counters, cookie), rings_(device().choice.rings()) {}
 
 bool DirectEndpoint::take(const Transfer& t) noexcept {
   if (t.verb == Verb::get) return MessageEndpoint::take(t);
-  if (queue_.front() != nullptr || redo_.front() != nullptr || gets_[t.signal.counter] != 0) return false;
-  if (t.remote.bytes > whole_ && !has_ops(2)) return false;
+  if (queue_.front() != nullptr || gets_[t.signal.counter] != 0) return false;
+  return (!rings_ || sent_ - taken_ < kBells - kSpareBells) && write(t);
+}
+
+bool DirectEndpoint::write(const Transfer& t) noexcept {
   Op& op = take_op(t);
   op.step = Step::moved;
-  op.region = static_cast<const OfiRegion*>(t.local.region);
-  if (op.bytes != 0 && op.bytes <= kInline) std::memcpy(op.small.data(), op.local, op.bytes);
-  if (!write(op)) return cancel(op);
-  if (op.bytes > whole_ && !signal(op.signal)) redo_.push(op);
-  return true;
-}
-
-// The bytes; up to whole_ with the signal.
-bool DirectEndpoint::write(Op& op) noexcept {
-  const bool whole = op.bytes <= whole_;
   const bool small = op.bytes <= kInline;
-  void* desc = ops_mr_ ? (small ? fi_mr_desc(ops_mr_.get()) : op.region->descriptor()) : nullptr;
-  const iovec source{small ? op.small.data() : op.local, op.bytes};
-  const fi_rma_iov target = op.bytes == 0 ? fi_rma_iov{theirs_.door, 0, theirs_.door_key}
-                                          : fi_rma_iov{op.key->base + op.offset, op.bytes, op.key->key};
-  const uint32_t word = signal_word(uint16_t(theirs_.stamp + sent_), op.signal.counter, op.signal.add);
-  const fi_msg_rma message{&source, &desc, 1, peer_, &target, 1, static_cast<Context*>(&op), word};
-  const uint64_t flags = FI_COMPLETION | (whole ? FI_REMOTE_CQ_DATA : 0) |
+  if (op.bytes != 0 && small) std::memcpy(op.small.data(), op.local, op.bytes);
+  const uint32_t word = signal_word(uint16_t(theirs_.stamp + sent_), t.signal.counter, t.signal.add);
+  op.bell = bell(sent_, uint16_t(seen_), word);
+  const size_t bell_bytes = rings_ ? sizeof op.bell : 0;
+  const iovec from[2] = {{small ? op.small.data() : op.local, op.bytes}, {&op.bell, bell_bytes}};
+  const fi_rma_iov to[2] = {
+      {op.bytes == 0 ? 0 : op.key->base + op.offset, op.bytes, op.bytes == 0 ? 0 : op.key->key},
+      {theirs_.bells + sent_ % kBells * bell_bytes, bell_bytes, theirs_.bells_key}};
+  void* of_ops = ops_mr_ ? fi_mr_desc(ops_mr_.get()) : nullptr;
+  const auto* region = static_cast<const OfiRegion*>(t.local.region);
+  void* desc[2] = {small || of_ops == nullptr ? of_ops : region->descriptor(), of_ops};
+  const size_t first = op.bytes == 0 ? 1 : 0, count = rings_ ? 2 - first : 1;
+  const fi_msg_rma message{
+      from + first, desc + first, count, peer_, to + first, count, static_cast<Context*>(&op), word};
+  const uint64_t flags = FI_COMPLETION | (rings_ ? 0 : FI_REMOTE_CQ_DATA) |
                          (op.when == When::delivered ? FI_DELIVERY_COMPLETE : 0);
-  op.moved = 0;
-  if (!went(fi_writemsg(ep_.get(), &message, flags), "a write")) return false;
-  sent_ += whole;
+  if (!went(fi_writemsg(ep_.get(), &message, flags), "a write")) {
+    op.when = When::never;  // it was not taken: no Done comes of it
+    if (op.used) finish(op, Code::ok);
+    return false;
+  }
+  ++sent_;
+  told_ = seen_;
   return true;
 }
 
-bool DirectEndpoint::signal(Signal signal) noexcept {
-  if (!has_ops(1)) return false;
-  Transfer alone;
-  alone.signal = signal;
-  Op& op = take_op(alone);
-  op.step = Step::moved;
-  return write(op) || cancel(op);
-}
-
-// It was not taken: no Done comes of it.
-bool DirectEndpoint::cancel(Op& op) noexcept {
-  op.when = When::never;
-  if (op.used) finish(op, Code::ok);
-  return false;
-}
-
-// Its bytes are written. Without its signal it is not done.
-void DirectEndpoint::written(Op& op) noexcept {
-  op.moved = op.bytes;
-  if (redo_.front() != &op) finish(op, Code::ok);
-}
-
-// Where there was no room for a signal behind its bytes, the connection may have been made anew in between,
-// without the bytes. So they are written once more.
-void DirectEndpoint::push(size_t& budget) noexcept {
-  if (Op* op = redo_.front();
-      op != nullptr && state_ == State::ready && op->moved == op->bytes && write(*op)) {
-    if (signal(op->signal)) redo_.pop();
+// A bell that came before the next one shows that the next one is lost; each time another place is looked at.
+void DirectEndpoint::listen() noexcept {
+  for (; rings_ && state_ == State::ready && rang(seen_); quiet = 0) {
+    const uint64_t bell = bells_[seen_ % kBells];
+    const auto taken = uint16_t(uint16_t(bell >> 32) - uint16_t(taken_));
+    if (taken > sent_ - taken_) return signalled(UINT64_MAX);
+    taken_ += taken;
+    signalled(uint32_t(bell));
   }
+  if (rings_ && state_ == State::ready && rang(seen_ + 1 + look_++ % (kBells - 1))) signalled(UINT64_MAX);
+}
+
+OfiEndpoint::Rest DirectEndpoint::rest() const noexcept {
+  for (uint64_t i = 0; rings_ && state_ == State::ready && i < kBells; ++i) {
+    if (rang(seen_ + i)) return Rest::now;
+  }
+  return MessageEndpoint::rest();
+}
+
+void DirectEndpoint::push(size_t& budget) noexcept {
+  if (owes() && state_ == State::ready && free_op_ != nullptr && sent_ - taken_ < kBells) write({});
   MessageEndpoint::push(budget);
 }
 

@@ -34,7 +34,8 @@ Capabilities make_capabilities(const Options& options, const Choice& choice) noe
   c.depth = uint16_t(std::clamp<size_t>(choice.info->tx_attr->size, 2, kDepth));
   c.counters = kCounters;
   c.max_add = direct ? kMaxAdd : UINT16_MAX;
-  c.signals = 0;  // the provider holds a sender back (FI_RM_ENABLED)
+  c.signals =
+      choice.rings() ? kBells - kSpareBells : 0;  // 0: the provider holds a sender back (FI_RM_ENABLED)
   c.cost = {10e-6, 2e-6, options.bandwidth_Bps != 0 ? options.bandwidth_Bps : choice.bandwidth_Bps()};
   return c;
 }
@@ -74,8 +75,8 @@ OfiDomain::OfiDomain(const Options& options, std::shared_ptr<Device> device)
 Status OfiDomain::start() {
   const Choice& choice = device_->choice;
   identity_.mode = uint8_t(choice.mode);
-  const uint64_t protocol =
-      fnv1a(choice.provider()) + choice.info->ep_attr->protocol * 31 + choice.info->ep_attr->protocol_version;
+  const uint64_t protocol = fnv1a(choice.provider()) + choice.info->ep_attr->protocol * 31 +
+                            choice.info->ep_attr->protocol_version + choice.rings();
   identity_.protocol = uint32_t(protocol ^ protocol >> 32);
   if (!choice.network || loopback(*choice.info)) identity_.host = host_id();
   if (!device_->has_fd) return {};

@@ -19,7 +19,8 @@ OfiEndpoint::OfiEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie, 
       counter_words_(std::make_unique<std::atomic<uint64_t>[]>(counters)),
       dones_(domain.dones()) {
   counters_ = counter_words_.get();
-  memory_ = map_pages(slots * slot_bytes);
+  memory_ = map_pages(slots * slot_bytes + kBells * sizeof(uint64_t));
+  if (memory_) bells_ = reinterpret_cast<uint64_t*>(memory_.data() + slots * slot_bytes);
   for (size_t i = 0; memory_ && i < slots; ++i) {
     slots_[i].data = memory_.data() + i * slot_bytes;
     slots_[i].step = i < receives_ ? Step::received : Step::sent;
@@ -60,9 +61,13 @@ Status OfiEndpoint::start() {
   ticket_.endpoint = random_word();
   ticket_.stamp = uint16_t(random_word());
   ticket_.token = random_token();
-  if (d.door) {
-    ticket_.door = d.base_of(&d.door_word);
-    ticket_.door_key = fi_mr_key(d.door.get());
+  if (d.choice.mode == Mode::direct) {
+    void* bells = const_cast<uint64_t*>(bells_);
+    auto mr = domain_->device().enroll(bells, kBells * sizeof(uint64_t), FI_REMOTE_WRITE);
+    if (!mr.ok()) return mr.status();
+    bells_mr_ = std::move(*mr);
+    ticket_.bells = d.base_of(bells);
+    ticket_.bells_key = fi_mr_key(bells_mr_.get());
   }
   size_t bytes = ticket_.address.size();
   const int rc = fi_getname(&ep_->fid, ticket_.address.data(), &bytes);
@@ -193,7 +198,7 @@ void OfiEndpoint::fail(Code code, std::string text) noexcept {
 void OfiEndpoint::hang_up() noexcept {
   if (domain_ == nullptr || !domain_->is_this_process()) {  // a forked child has no part in it
     (void)ep_.release(), (void)cq_.release(), (void)av_.release(), (void)memory_mr_.release(),
-        (void)ops_mr_.release();
+        (void)ops_mr_.release(), (void)bells_mr_.release();
     return;
   }
   if (cq_) domain_->watch(*this, false);

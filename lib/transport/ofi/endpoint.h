@@ -18,6 +18,7 @@ class OfiDomain;
 
 constexpr size_t kDepth = 256;
 constexpr size_t kInline = 256;
+constexpr uint64_t kSpareBells = 8;  // for those that only say what was heard
 constexpr size_t kPollBytes = size_t{256} << 10;
 
 // What a provider gets as the context of an operation; its own part comes first.
@@ -48,6 +49,7 @@ struct Op : Context {
   uint64_t offset = 0;
   std::byte* local = nullptr;
   size_t bytes = 0, moved = 0;
+  uint64_t bell = 0;
   std::array<std::byte, kInline> small;
 };
 
@@ -93,7 +95,7 @@ class OfiEndpoint : public Endpoint {
   enum class Rest : uint8_t { sleep, soon, now };
   void progress(size_t& budget) noexcept;
   size_t harvest(std::span<Done> done) noexcept;
-  Rest rest() const noexcept;
+  virtual Rest rest() const noexcept;
   fid_cq* queue() const noexcept { return cq_.get(); }
   void orphan() noexcept;
   void leave_dones(SlabQueue<DoneItem>& to) noexcept;
@@ -104,6 +106,7 @@ class OfiEndpoint : public Endpoint {
   virtual bool take(const Transfer& transfer) noexcept = 0;
   virtual void written(Op& op) noexcept = 0;
   virtual void signalled(uint64_t word) noexcept = 0;
+  virtual void listen() noexcept {}
   virtual void heard(ByteView message) noexcept = 0;
   virtual void push(size_t& budget) noexcept = 0;  // does what could not be done at once
   virtual bool pushing() const noexcept = 0;
@@ -131,11 +134,14 @@ class OfiEndpoint : public Endpoint {
   Fid<fid_av> av_;
   Fid<fid_cq> cq_;
   Fid<fid_mr> memory_mr_, ops_mr_;  // where the provider moves from registered memory only
+  Fid<fid_mr> bells_mr_;            // direct
   Fid<fid_ep> ep_;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
   size_t inject_ = 0;
   std::unique_ptr<Op[]> ops_;
+  Op* free_op_ = nullptr;
   Slot* free_slot_ = nullptr;  // to send from
+  const uint64_t* bells_ = nullptr;
 
  private:
   Status open_objects();
@@ -153,7 +159,6 @@ class OfiEndpoint : public Endpoint {
   Mapping memory_;
   std::unique_ptr<Slot[]> slots_;
   size_t next_receive_ = 0;  // messages are taken in the order of the receives that they met
-  Op* free_op_ = nullptr;
   size_t used_ = 0;
   bool own_done_ = false, greeted_ = false;
   std::optional<Hello> heard_hello_;
@@ -202,25 +207,28 @@ class MessageEndpoint : public OfiEndpoint {
   size_t first_served_ = 0, served_count_ = 0;
 };
 
-// Puts are writes with remote data. Gets are messages all the same: progress is the target's anyway, and the
-// tcp provider of libfabric 1.17 frees what a read uses twice when its connection ends in mid-read.
+// Puts are writes, each with its signal. Gets are messages all the same: progress is the target's anyway, and
+// the tcp provider of libfabric 1.17 frees what a read uses twice when its connection ends in mid-read.
 class DirectEndpoint final : public MessageEndpoint {
  public:
   DirectEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie);
 
  private:
   bool take(const Transfer& transfer) noexcept override;
-  void written(Op& op) noexcept override;
+  void written(Op& op) noexcept override { finish(op, Code::ok); }
   void signalled(uint64_t word) noexcept override;
+  void listen() noexcept override;
+  Rest rest() const noexcept override;
   void push(size_t& budget) noexcept override;
-  bool pushing() const noexcept override { return redo_.front() != nullptr || MessageEndpoint::pushing(); }
-  bool write(Op& op) noexcept;
-  bool signal(Signal signal) noexcept;
-  bool cancel(Op& op) noexcept;
+  bool pushing() const noexcept override { return owes() || MessageEndpoint::pushing(); }
+  bool write(const Transfer& transfer) noexcept;
+  bool rang(uint64_t number) const noexcept { return bells_[number % kBells] >> 56 == lap(number); }
+  bool owes() const noexcept { return rings_ && seen_ - told_ >= kBells / 2; }
 
-  OpQueue redo_;  // one at most
-  const size_t whole_;
-  uint16_t sent_ = 0, seen_ = 0;  // signals, both ways, modulo their numbers' size
+  const bool rings_;
+  uint64_t sent_ = 0, seen_ = 0;   // signals
+  uint64_t taken_ = 0, told_ = 0;  // of these, as far as the target said, and as I said
+  uint64_t look_ = 0;
 };
 
 }  // namespace plait::transport::ofi

@@ -89,6 +89,7 @@ bool OfiEndpoint::send(ByteView head, ByteView body) noexcept {
 void OfiEndpoint::progress(size_t& budget) noexcept {
   if (!cq_) return;
   read();
+  listen();
   receive(budget);
   if (state_ == State::connecting) greet();
   push(budget);

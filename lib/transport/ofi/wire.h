@@ -23,12 +23,12 @@ struct Ticket {
   uint16_t version = kVersion;
   uint8_t mode = 0, address_bytes = 0;
   uint16_t counters = 0;
-  uint16_t stamp = 0;     // direct: of the first signal that the bearer sends
+  uint16_t stamp = 0;     // direct: of the first signal that the bearer gets
   uint32_t protocol = 0;  // both sides' alike
   uint64_t domain = 0;    // nonces
   uint64_t endpoint = 0;
-  Token token{};                    // who shows it has read this ticket
-  uint64_t door = 0, door_key = 0;  // direct: where writes of no bytes go
+  Token token{};                      // who shows it has read this ticket
+  uint64_t bells = 0, bells_key = 0;  // direct: the bearer's ring of bells
   std::array<std::byte, 128> address{};
   uint64_t sum = 0;
 };
@@ -87,6 +87,16 @@ static_assert(sizeof(Header) == 48);
 constexpr uint16_t kMaxAdd = 1023;
 constexpr uint32_t signal_word(uint16_t stamp, uint16_t counter, uint16_t add) noexcept {
   return uint32_t(stamp) << 16 | uint32_t(counter) << 10 | add;
+}
+
+// A bell: a signal at the end of the write that it is of, where the bytes of a write land in their order. The
+// ring of bells in the target's memory is written round and round; the byte that lands last says which time
+// it is.
+constexpr uint64_t kBells = 1024;
+constexpr uint8_t lap(uint64_t number) noexcept { return uint8_t(number / kBells + 1); }
+// taken: so many of the target's bells the sender has heard, modulo 2^16.
+constexpr uint64_t bell(uint64_t number, uint16_t taken, uint32_t word) noexcept {
+  return uint64_t{lap(number)} << 56 | uint64_t{taken} << 32 | word;
 }
 
 // Code::invalid for what is damaged or something else, Code::version for what another plait wrote.

@@ -141,6 +141,28 @@ TEST(OfiDomain, ManySignals) {
   }
 }
 
+// Nobody tells of a connection that was lost and made anew in between.
+TEST(OfiDomain, ALostSignalIsNoticed) {
+  Pair p(Mode::automatic);
+  const auto ticket = parse_ticket(p.ends[1]->ticket()).value();
+  if (p.domains[0]->capabilities().signals == 0) GTEST_SKIP() << "this libfabric's signals come with data";
+  Key forged;  // opens the ring of bells
+  forged.owner = ticket.domain;
+  forged.access = uint8_t(Access::write);
+  forged.base = ticket.bells;
+  forged.key = ticket.bells_key;
+  forged.bytes = kBells * sizeof(uint64_t);
+  forged.sum = sum_of(forged);
+  const auto ring = p.ends[0]->import(bytes_of(forged)).value();
+  uint64_t third = bell(2, 0, signal_word(uint16_t(ticket.stamp + 2), 0, 1));
+  Transfer t;  // itself the first
+  t.local = {reinterpret_cast<std::byte*>(&third), sizeof third, nullptr};
+  t.remote = ring->slice(2 * sizeof third, sizeof third).value();
+  ASSERT_EQ(p.ends[0]->post({&t, 1}), 1U);
+  ASSERT_TRUE(p.pump([&] { return p.ends[1]->state() == State::failed; }));
+  EXPECT_TRUE(says(p.ends[1]->error(), "lost")) << p.ends[1]->error();
+}
+
 // A forked child leaves alone what its parent opened.
 TEST(OfiDomain, AForkedChildDisturbsNothing) {
   Pair p(Mode::automatic);

@@ -63,6 +63,13 @@ TEST(OfiWire, ASignalWordHoldsAllOfIt) {
   EXPECT_EQ(signal_word(0, 1, 3), 1U << 10 | 3U);
 }
 
+TEST(OfiWire, ABellSaysWhichTimeItIs) {
+  EXPECT_EQ(bell(0, 0xabcd, 0x12345678), 0x0100abcd12345678U);
+  for (uint64_t i : {uint64_t{0}, 5 * kBells - 1, 254 * kBells, 255 * kBells, 256 * kBells})
+    EXPECT_NE(lap(i), lap(i + kBells)) << i;
+  EXPECT_NE(bell(0, 0, 0), 0U) << "no bell has rung yet";
+}
+
 template <class T, class Parse>
 void refuses_damage(T good, Parse parse) {
   good.sum = sum_of(good);
