@@ -160,7 +160,7 @@ class OfiEndpoint : public Endpoint {
   std::unique_ptr<Slot[]> slots_;
   size_t next_receive_ = 0;  // messages are taken in the order of the receives that they met
   size_t used_ = 0;
-  bool own_done_ = false, greeted_ = false;
+  bool own_done_ = false, greeted_ = false, ending_ = false;
   std::optional<Hello> heard_hello_;
   std::unique_ptr<std::atomic<uint64_t>[]> counter_words_;
   SlabQueue<DoneItem> dones_;

@@ -10,7 +10,8 @@
 namespace plait::transport::ofi {
 namespace {
 
-constexpr size_t kReads = 16;  // completions taken at a time
+constexpr size_t kReads = 16;      // completions taken at a time
+constexpr size_t kLastReads = 64;  // looks for what a peer had sent before it ended
 
 const char* advice(int error) noexcept {
   switch (error) {
@@ -148,13 +149,20 @@ void OfiEndpoint::read_error() noexcept {
   fi_cq_err_entry e{};
   char text[256] = "";
   e.err_data = nullptr;
-  if (fi_cq_readerr(cq_.get(), &e, 0) < 0) return;
+  if (fi_cq_readerr(cq_.get(), &e, 0) < 0 || ending_) return;
   const char* more = fi_cq_strerror(cq_.get(), e.prov_errno, e.err_data, text, sizeof text);
   const auto* context = static_cast<const Context*>(e.op_context);
   std::string what =
       (e.flags & FI_REMOTE_WRITE) != 0 || context == nullptr ? "its connection" : doing(context->step);
   what += " failed: " + reason(e.err);
   if (more != nullptr && *more != '\0' && reason(e.err) != more) what += " (" + std::string(more) + ")";
+  // What is here already, or in the provider's hands, may be why the peer went.
+  ending_ = true;
+  for (size_t i = 0, budget = kPollBytes; i < kLastReads && state_ == State::ready; ++i) {
+    read();
+    listen();
+    receive(budget);
+  }
   fail(e.err == FI_ENOMEM ? Code::memory : Code::peer, what + "; " + advice(e.err));
   hang_up();
 }
