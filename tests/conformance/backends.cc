@@ -126,6 +126,12 @@ Result<std::unique_ptr<World>> shm_plain() {
   return world_of([](int) { return shm::make_domain(); });
 }
 
+std::shared_ptr<const tcp::TlsKey> tls_key() {
+  tcp::TlsKey key;
+  for (size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = std::byte(uint8_t(i * 7 + 1));
+  return std::make_shared<const tcp::TlsKey>(key);
+}
+
 // Over a loopback address.
 Backend tcp_backend(std::string name, std::string address,
                     const std::function<void(tcp::Options&)>& change = {}) {
@@ -138,6 +144,7 @@ Backend tcp_backend(std::string name, std::string address,
               options.label = "tcp:" + std::to_string(rank);
               if (change) change(options);
               if (options.engine == tcp::EngineKind::uring) PLAIT_TRY(tcp::uring_status());
+              if (options.tls) PLAIT_TRY(tcp::tls_status());
               auto domain = tcp::make_domain(options);
               if (!domain.ok() && ip->family == 6)  // the module is there, the address is not
                 return Status(Code::unsupported, std::string(domain.status().text()));
@@ -167,6 +174,12 @@ std::vector<Backend> backends() {
       tcp_backend("tcp", "127.0.0.1"),
       tcp_backend("tcp6", "::1"),
       tcp_backend("tcp_bulk2", "127.0.0.1", [](auto& o) { o.bulk_connections = 2; }),
+      tcp_backend("tcp_tls", "127.0.0.1", [](auto& o) { o.tls = tls_key(); }),
+      tcp_backend("tcp_tls_bulk2", "127.0.0.1",
+                  [](auto& o) {
+                    o.tls = tls_key();
+                    o.bulk_connections = 2;
+                  }),
       tcp_backend("tcp_uring", "127.0.0.1", [](auto& o) { o.engine = tcp::EngineKind::uring; }),
   };
   std::ranges::move(rails_backends(), std::back_inserter(all));

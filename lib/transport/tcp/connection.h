@@ -10,6 +10,7 @@
 #include "transport/regions.h"
 #include "transport/tcp/engine.h"
 #include "transport/tcp/queue.h"
+#include "transport/tcp/tls.h"
 #include "transport/tcp/wire.h"
 
 namespace plait::transport::tcp {
@@ -34,7 +35,11 @@ class Connection {
  public:
   Connection(TcpEndpoint& endpoint, Lane lane, Pools& pools, Engine& engine) noexcept
       : endpoint_(endpoint), engine_(engine), lane_(lane), served_(pools.served), frames_(pools.frames) {}
-  void start(Fd socket) noexcept { socket_ = std::move(socket); }
+  // With TLS, or null.
+  void start(Fd socket, std::unique_ptr<Tls> tls) noexcept {
+    socket_ = std::move(socket);
+    tls_ = std::move(tls);
+  }
   // For good: what it holds is dropped.
   Fd stop() noexcept;
   bool up() const noexcept { return bool(socket_); }
@@ -67,6 +72,8 @@ class Connection {
   void arrived(ByteView bytes) noexcept;
   void end(int error) noexcept;
   size_t awaited() const noexcept { return left_; }  // of the current frame
+  // receive() may have more, of which the kernel does not tell.
+  bool holds() const noexcept { return tls_ && tls_->holds(); }
   // The peer says that `count` transfers of this lane, of those that asked, have landed. False: that cannot
   // be.
   bool acknowledged(uint64_t count) noexcept;
@@ -75,11 +82,12 @@ class Connection {
   // The engine's notes.
   uint32_t watched = 0;  // events that epoll watches it for
   uint32_t feed = 0;     // its number there, from 1; 0: none
-  bool hot = false, listed = false, awaits_room = false;
+  bool hot = false, listed = false, awaits_room = false, held = false;
   uint32_t quiet = 0;  // receives that found nothing, since one that did
 
  private:
   // send.cc
+  ssize_t give(std::span<iovec> parts) noexcept;
   bool frames_full() const noexcept { return frames_.size() >= kFrames; }
   void stage(const Header& header) noexcept;
   bool stage_next() noexcept;
@@ -102,6 +110,7 @@ class Connection {
   Engine& engine_;
   const Lane lane_;
   Fd socket_;
+  std::unique_ptr<Tls> tls_;  // destroyed before it
 
   // Out.
   OpQueue waiting_;           // not, or not all, in frames

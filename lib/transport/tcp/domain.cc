@@ -63,6 +63,8 @@ Status check(const Options& options) {
   }
   if (options.send_buffer > kBufferMost || options.receive_buffer > kBufferMost)
     return Status(Code::invalid, "tcp: a socket buffer may have 1 GiB at most");
+  if (options.tls && options.engine == EngineKind::uring)
+    return Status(Code::invalid, "tcp: with TLS sockets are polled: io_uring cannot be had together with it");
   if (!(options.pacing_Bps >= 0))
     return Status(Code::invalid, "tcp: bytes cannot be paced by a negative rate");
   return {};
@@ -94,6 +96,12 @@ TcpDomain::TcpDomain(const Options& options)
 
 Status TcpDomain::start() {
   PLAIT_TRY(poller_.open());
+  if (options_.tls) {
+    auto tls = TlsContext::make(*options_.tls);
+    if (!tls.ok()) return tls.status();
+    tls_ = std::move(*tls);
+    door_.require(*tls_);
+  }
   engine_ = make_engine(options_.engine, poller_, options_.label);
   timer_ = Fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   if (!timer_ || !poller_.add(timer_.get(), Watch::timer, 0, EPOLLIN))
@@ -144,11 +152,11 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
                                      " counters asked for, an endpoint has at most " +
                                      std::to_string(kCounters));
   }
-  if (!pools_.reserve(connections()))
-    return Status(Code::memory, "tcp: no address space for an endpoint's transfers");
+  if (!reserve_places()) return Status(Code::memory, "tcp: no address space for an endpoint's transfers");
   Ticket ticket;
   ticket.counters = counters;
   ticket.bulk_lanes = uint8_t(options_.bulk_connections);
+  ticket.tls = options_.tls ? 1 : 0;
   ticket.host = identity_.host;
   ticket.domain = nonce_;
   ticket.endpoint = random_word();
@@ -181,7 +189,19 @@ void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
 
 void TcpDomain::free_places() noexcept {
   if (!orphans_.empty()) return;
-  for (; gone_ != 0; gone_--) pools_.unreserve(connections());
+  for (; gone_ != 0; gone_--) {
+    pools_.unreserve(connections());
+    if (tls_) tls_->left().unreserve(connections());
+  }
+}
+
+bool TcpDomain::reserve_places() {
+  return pools_.reserve(connections()) && (!tls_ || tls_->left().reserve(connections()));
+}
+
+void TcpDomain::trim() noexcept {
+  pools_.trim();
+  if (tls_) tls_->left().trim();
 }
 
 void TcpDomain::changed(TcpEndpoint& endpoint, State from, State to) noexcept {

@@ -28,13 +28,14 @@ class TcpDomain final : public Domain {
   Result<std::unique_ptr<Endpoint>> open(uint16_t counters, uint64_t cookie) override;
   size_t poll(std::span<Done> done) noexcept override;
   bool arm() noexcept override;
-  void trim() noexcept override { pools_.trim(); }
+  void trim() noexcept override;
   int wait_fd() const noexcept override { return engine_->wait_fd(); }
 
   // What endpoints call.
   bool is_this_process() const noexcept;
   Poller& poller() noexcept { return poller_; }
   Engine& engine() noexcept { return *engine_; }
+  TlsContext* tls() noexcept { return tls_.get(); }  // null: none
   Pools& pools() noexcept { return pools_; }
   RegionTable& regions() noexcept { return *regions_; }
   const std::string& host() const noexcept { return host_; }
@@ -55,6 +56,7 @@ class TcpDomain final : public Domain {
   void tick() noexcept;
   int64_t due_ns() const noexcept;
   size_t work(std::span<Done> done, size_t& budget) noexcept;
+  bool reserve_places();
   void free_places() noexcept;  // of endpoints that are gone, once nothing is left of them
   void set_timer(int64_t at_ns) noexcept;
 
@@ -70,6 +72,7 @@ class TcpDomain final : public Domain {
   std::shared_ptr<RegionTable> regions_ = std::make_shared<RegionTable>();
   Poller poller_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<TlsContext> tls_;
   Door door_{poller_, options_.label};
   std::vector<uint8_t> prefixes_;  // of door_.addresses()
   Fd timer_;

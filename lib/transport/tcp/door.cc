@@ -1,5 +1,6 @@
 #include "transport/tcp/door.h"
 
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -26,6 +27,11 @@ bool may_become_hello(const Guest& guest) noexcept {
   const size_t bytes = std::min(guest.bytes, sizeof kMagic);
   return std::memcmp(guest.heard.data(), &kMagic, bytes) == 0;
 }
+
+// The first byte of a TLS handshake.
+bool begins_tls(const Guest& guest) noexcept { return guest.bytes != 0 && guest.heard[0] == std::byte{0x16}; }
+
+constexpr const char* kWantsTls = "it wants TLS and this rank does not: set PLAIT_NETWORK alike on all ranks";
 
 }  // namespace
 
@@ -77,8 +83,18 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
   auto found = guests_.find(number);
   if (found == guests_.end()) return nullptr;
   Guest& guest = found->second;
+  if (tls_ != nullptr && !guest.sealed) {
+    if (const char* why = seal(guest)) {
+      send_away(found, why);
+      return nullptr;
+    }
+  }
   iovec part{guest.heard.data() + guest.bytes, guest.heard.size() - guest.bytes};
-  const ssize_t got = receive_some(guest.socket.get(), std::span(&part, 1));
+  const auto parts = std::span(&part, 1);
+  ssize_t got = -1;
+  errno = EAGAIN;
+  if (tls_ == nullptr) got = receive_some(guest.socket.get(), parts);
+  if (guest.sealed) got = guest.tls->receive(parts);
   if (got < 0 && would_block(errno)) return nullptr;
   if (got <= 0) {
     log::info("{}: {} connected, and hung up without a word", name_, to_string(guest.from));
@@ -88,7 +104,7 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
   guest.bytes += size_t(got);
   const auto said = guest.bytes == guest.heard.size() ? parse_hello(guest.heard) : std::nullopt;
   if (!may_become_hello(guest) || (guest.bytes == guest.heard.size() && !said)) {
-    send_away(found, "it does not speak plait's TCP protocol");
+    send_away(found, begins_tls(guest) ? kWantsTls : "it does not speak plait's TCP protocol");
     return nullptr;
   }
   if (!said) return nullptr;
@@ -97,6 +113,32 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
   auto known = std::make_unique<Guest>(std::move(guest));
   guests_.erase(found);
   return known;
+}
+
+// Goes on with a guest's handshake. Null, or why it is to be sent away; who says nothing costs nothing.
+const char* Door::seal(Guest& guest) noexcept {
+  if (!guest.tls) {
+    std::array<std::byte, sizeof kMagic> first{};
+    const ssize_t got = recv(guest.socket.get(), first.data(), first.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0) return would_block(errno) ? nullptr : "it hung up";
+    if (got == 0) return "it hung up without a word";
+    if (first[0] != std::byte{0x16})
+      return "it does not speak TLS, and this rank wants it: set PLAIT_NETWORK alike on all ranks";
+    guest.tls = Tls::make(*tls_, guest.socket.get(), false);
+    if (!guest.tls) return "there is no memory for TLS";
+  }
+  switch (guest.tls->shake()) {
+    case Tls::Step::more:
+      return nullptr;
+    case Tls::Step::done:
+      guest.sealed = true;
+      return nullptr;
+    case Tls::Step::ended:
+      return "it hung up during the TLS handshake: did it refuse this rank's secret?";
+    case Tls::Step::failed:
+      return guest.tls->reason();
+  }
+  return nullptr;
 }
 
 void Door::send_away(std::map<uint64_t, Guest>::iterator guest, const char* why) noexcept {

@@ -11,12 +11,15 @@
 
 #include "transport/tcp/poller.h"
 #include "transport/tcp/socket.h"
+#include "transport/tcp/tls.h"
 #include "transport/tcp/wire.h"
 
 namespace plait::transport::tcp {
 
 struct Guest {
   Fd socket;
+  std::unique_ptr<Tls> tls;
+  bool sealed = false;  // its handshake is done
   Address from;
   int64_t until_ns = 0;
   std::array<std::byte, sizeof(Hello)> heard{};
@@ -27,6 +30,8 @@ class Door {
  public:
   Door(Poller& poller, std::string name) : poller_(poller), name_(std::move(name)) {}
   Status open(const std::vector<Address>& addresses, const PortRange& range, const Buffers& buffers);
+  // Only who speaks TLS is let in.
+  void require(TlsContext& tls) noexcept { tls_ = &tls; }
   // What the kernel gave of these.
   Buffers buffers() const noexcept { return buffers_of(listeners_.front().get()); }
   // Those listened on, with their ports.
@@ -56,6 +61,7 @@ class Door {
   uint64_t let_in(size_t listener) noexcept;
   void pause(int error) noexcept;
   void watch_listeners(bool on) noexcept;
+  const char* seal(Guest& guest) noexcept;
   void leave(std::map<uint64_t, Guest>::iterator guest) noexcept;
   void send_away(std::map<uint64_t, Guest>::iterator guest, const char* why) noexcept;
 
@@ -66,6 +72,7 @@ class Door {
   std::map<uint64_t, Guest> guests_;  // by number: the oldest first
   uint64_t last_guest_ = 0;
   size_t room_ = 0;
+  TlsContext* tls_ = nullptr;
   int64_t paused_until_ns_ = 0;  // 0: not paused
   bool told_pause_ = false;
   std::vector<Address> told_;  // of whom the log knows

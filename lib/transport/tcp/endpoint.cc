@@ -33,6 +33,7 @@ TcpEndpoint::TcpEndpoint(TcpDomain& domain, uint64_t id, const Ticket& ticket, u
   parties.host = domain.host();
   parties.buffers = domain.buffers();
   parties.poller = &domain.poller();
+  parties.tls = domain.tls();
   parties.watch_id = watch_id(Lane{});
 }
 
@@ -94,6 +95,12 @@ void TcpEndpoint::ended(int error) noexcept {
     return end(Code::peer, " closed its connection: it exited or was killed");
   end(Code::peer,
       " did not answer (" + std::string(std::strerror(error)) + "): its host is down, or the link is cut");
+}
+
+void TcpEndpoint::broken_seal(const char* why) noexcept {
+  if (ending_) return;
+  end(Code::auth, std::string(": what came over TLS is not what it sent (OpenSSL: ") + why +
+                      "): somebody changed it on the way");
 }
 
 void TcpEndpoint::progress(size_t& budget) noexcept {

@@ -36,7 +36,7 @@ class TcpEndpoint final : public Endpoint {
   uint64_t watch_id(Lane lane) const noexcept { return id_ * kLanes + size_t(lane); }  // for the poller
   bool over() const noexcept { return state_ == State::closed || state_ == State::failed; }
   // A connection that the peer dialed, maybe before connect(). False: it is none of ours.
-  bool greeted(Fd& socket, const Hello& hello) noexcept;
+  bool greeted(Fd& socket, std::unique_ptr<Tls>& tls, const Hello& hello) noexcept;
   void ready(Lane lane, uint32_t events) noexcept;  // a descriptor is
   void tick(int64_t now) noexcept;
   int64_t due_ns() const noexcept;  // when tick() is
@@ -70,6 +70,7 @@ class TcpEndpoint final : public Endpoint {
   void refused(Refusal refusal) noexcept;  // what this endpoint did, says the peer
   void goodbye() noexcept;
   void ended(int error) noexcept;  // a connection
+  void broken_seal(const char* why) noexcept;
 
  private:
   // handshake.cc

@@ -38,6 +38,12 @@ Status TcpEndpoint::begin(const Ticket& peer_ticket) {
   if (parties.routes.empty())
     return Status(Code::unsupported, peer_name() + " has no address of a family that " +
                                          std::string(domain_->name()) + " has too");
+  if (peer_ticket.tls != parties.mine.tls) {
+    return Status(Code::mismatch, std::string(parties.mine.tls != 0 ? "this rank" : peer_name()) +
+                                      " wants TLS (PLAIT_NETWORK=tcp?tls=1) and " +
+                                      (parties.mine.tls != 0 ? peer_name() : "this rank") +
+                                      " does not: set PLAIT_NETWORK alike on all ranks");
+  }
   while (lanes_.size() > 1U + peer_ticket.bulk_lanes) lanes_.pop_back();
   dials_ = std::memcmp(&parties.mine, &parties.theirs, sizeof(Ticket)) < 0;
   for (Link& link : greeting_->links) {
@@ -56,7 +62,7 @@ Status TcpEndpoint::begin(const Ticket& peer_ticket) {
   return {};
 }
 
-bool TcpEndpoint::greeted(Fd& socket, const Hello& hello) noexcept {
+bool TcpEndpoint::greeted(Fd& socket, std::unique_ptr<Tls>& tls, const Hello& hello) noexcept {
   const size_t lane = hello.lane;
   if (state_ != State::opened && state_ != State::connecting) return false;
   Parties& parties = greeting_->parties;
@@ -66,7 +72,7 @@ bool TcpEndpoint::greeted(Fd& socket, const Hello& hello) noexcept {
     return false;
   const bool known = state_ == State::connecting;
   if (known && (!has(lane) || dials(lane) || hello.from != parties.theirs.endpoint)) return false;
-  if (!link->hold(socket, hello, parties)) return false;
+  if (!link->hold(socket, tls, hello, parties)) return false;
   if (!known) return true;
   link->answer(parties);
   move_on({});
@@ -114,7 +120,9 @@ bool TcpEndpoint::all_up() const noexcept {
 
 Status TcpEndpoint::become_ready() {
   for (Connection& lane : lanes_) {
-    lane.start(link_of(size_t(lane.lane()))->take());
+    Link& link = *link_of(size_t(lane.lane()));
+    Fd socket = link.take();
+    lane.start(std::move(socket), link.take_tls());
     if (lane.lane() != Lane::mailbox)
       set_pacing(lane.fd(), domain_->options().pacing_Bps / double(lanes_.size() - 1));
     lane.watched = domain_->engine().add(lane);
@@ -129,6 +137,9 @@ Status TcpEndpoint::become_ready() {
   state_ = State::ready;
   peer_name_ = peer_name();
   greeting_.reset();
+  for (Connection& lane : lanes_) {
+    if (lane.holds()) domain_->engine().stirred(lane);
+  }
   log::info("{}: connected to {}", domain_->name(), peer_name_);
   return {};
 }

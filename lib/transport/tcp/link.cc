@@ -32,7 +32,7 @@ std::string host_name() {
 }
 
 bool say_hello(int socket, HelloKind kind, Lane lane, uint64_t from, uint64_t to, const Token& token,
-               const std::string& host) noexcept {
+               const std::string& host, Tls* tls) noexcept {
   Hello hello;
   hello.kind = uint8_t(kind);
   hello.lane = uint8_t(lane);
@@ -42,16 +42,18 @@ bool say_hello(int socket, HelloKind kind, Lane lane, uint64_t from, uint64_t to
   hello.pid = uint32_t(getpid());
   host.copy(hello.host.data(), hello.host.size() - 1);
   iovec part{&hello, sizeof hello};
-  return send_some(socket, std::span(&part, 1)) == ssize_t(sizeof hello);
+  const auto parts = std::span(&part, 1);
+  return (tls != nullptr ? tls->send(parts) : send_some(socket, parts)) == ssize_t(sizeof hello);
 }
 
 bool Link::say(const Parties& parties, HelloKind kind) const noexcept {
   return say_hello(socket_.get(), kind, lane_, parties.mine.endpoint, parties.theirs.endpoint,
-                   parties.theirs.tokens[size_t(lane_)], parties.host);
+                   parties.theirs.tokens[size_t(lane_)], parties.host, tls_.get());
 }
 
 void Link::drop(const Parties& parties) noexcept {
   if (socket_) parties.poller->remove(socket_.get());
+  tls_.reset();
   socket_.reset();
   phase_ = Phase::none;
   heard_bytes_ = 0;
@@ -99,6 +101,7 @@ Status Link::missed(const Parties& parties, int error) {
 
 Status Link::ready(const Parties& parties, uint32_t events) {
   if (phase_ == Phase::dialing) return dialed(parties, events);
+  if (phase_ == Phase::sealing) return seal(parties);
   if (phase_ == Phase::greeting) return hear(parties);
   // Held: a dialer that waits for its answer says nothing, so it has gone, or is none.
   if (phase_ == Phase::held) drop(parties);
@@ -112,10 +115,36 @@ Status Link::ready(const Parties& parties, uint32_t events) {
 Status Link::dialed(const Parties& parties, uint32_t events) {
   if (const int error = error_of(socket_.get()); error != 0) return missed(parties, error);
   if ((events & EPOLLOUT) == 0) return {};
-  if (!say(parties, HelloKind::hello)) return missed(parties, errno);
   if (!parties.poller->change(socket_.get(), Watch::lane, parties.watch_id + uint64_t(lane_),
                               EPOLLIN | EPOLLRDHUP))
     return Status::system(errno, "tcp: watching a connection");
+  if (parties.tls == nullptr) return greet(parties);
+  tls_ = Tls::make(*parties.tls, socket_.get(), true);
+  if (!tls_) return Status(Code::memory, "tcp: no memory for a connection's TLS");
+  phase_ = Phase::sealing;
+  return seal(parties);
+}
+
+Status Link::seal(const Parties& parties) {
+  switch (tls_->shake()) {
+    case Tls::Step::more:
+      return {};
+    case Tls::Step::done:
+      return greet(parties);
+    case Tls::Step::ended:
+      return missed(parties, errno);
+    case Tls::Step::failed:
+      break;
+  }
+  return Status(Code::auth,
+                "the TLS handshake with the peer at " +
+                    to_string(parties.routes[route_ % parties.routes.size()].remote) +
+                    " failed (OpenSSL: " + tls_->reason() +
+                    "): who answers there does not know the job's secret, or somebody is in between");
+}
+
+Status Link::greet(const Parties& parties) {
+  if (!say(parties, HelloKind::hello)) return missed(parties, errno);
   phase_ = Phase::greeting;
   return {};
 }
@@ -123,7 +152,8 @@ Status Link::dialed(const Parties& parties, uint32_t events) {
 // No byte beyond the answer is taken: what follows is frames.
 Status Link::hear(const Parties& parties) {
   iovec part{heard_.data() + heard_bytes_, heard_.size() - heard_bytes_};
-  const ssize_t got = receive_some(socket_.get(), std::span(&part, 1));
+  const auto parts = std::span(&part, 1);
+  const ssize_t got = tls_ ? tls_->receive(parts) : receive_some(socket_.get(), parts);
   if (got < 0 && would_block(errno)) return {};
   if (got <= 0) return missed(parties, got == 0 ? 0 : errno);
   heard_bytes_ += size_t(got);
@@ -149,12 +179,13 @@ Status Link::check(const Parties& parties, const Hello& hello) const {
                 sender_of(hello) + " answers at the peer's address, but is not the peer of the ticket");
 }
 
-bool Link::hold(Fd& socket, const Hello& hello, const Parties& parties) noexcept {
+bool Link::hold(Fd& socket, std::unique_ptr<Tls>& tls, const Hello& hello, const Parties& parties) noexcept {
   if (phase_ != Phase::none) return false;
   if (!parties.poller->add(socket.get(), Watch::lane, parties.watch_id + uint64_t(lane_),
                            EPOLLIN | EPOLLRDHUP))
     return false;
   socket_ = std::move(socket);
+  tls_ = std::move(tls);
   theirs_ = hello;
   phase_ = Phase::held;
   return true;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "transport/tcp/poller.h"
 #include "transport/tcp/socket.h"
+#include "transport/tcp/tls.h"
 #include "transport/tcp/wire.h"
 
 namespace plait::transport::tcp {
@@ -25,13 +26,14 @@ struct Parties {
   std::vector<Route> routes;  // best first
   Buffers buffers;
   Poller* poller = nullptr;
-  uint64_t watch_id = 0;  // of lane 0, then 1 more a lane
+  TlsContext* tls = nullptr;  // null: none
+  uint64_t watch_id = 0;      // of lane 0, then 1 more a lane
 };
 
 class Link {
  public:
-  // held: accepted before connect(), silent until then.
-  enum class Phase : uint8_t { none, waiting, dialing, greeting, held, up };
+  // sealing: TLS's handshake. held: accepted before connect(), silent until then.
+  enum class Phase : uint8_t { none, waiting, dialing, sealing, greeting, held, up };
 
   explicit Link(Lane lane) noexcept : lane_(lane) {}
   Lane lane() const noexcept { return lane_; }
@@ -39,6 +41,7 @@ class Link {
   bool up() const noexcept { return phase_ == Phase::up; }
   // The connection, once it is up; the poller watches it.
   Fd take() noexcept { return std::move(socket_); }
+  std::unique_ptr<Tls> take_tls() noexcept { return std::move(tls_); }  // null: none
   // Of the peer's hello or answer; once held or up.
   const Hello& hello() const noexcept { return theirs_; }
 
@@ -51,7 +54,7 @@ class Link {
   Status tick(const Parties& parties, int64_t now);
 
   // An accepted connection whose hello showed this endpoint's token. False: there is one already.
-  bool hold(Fd& socket, const Hello& hello, const Parties& parties) noexcept;
+  bool hold(Fd& socket, std::unique_ptr<Tls>& tls, const Hello& hello, const Parties& parties) noexcept;
   // Says who answers; what was held is up then. False: the dialer has gone.
   bool answer(const Parties& parties) noexcept;
   void drop(const Parties& parties) noexcept;
@@ -59,6 +62,8 @@ class Link {
  private:
   Status missed(const Parties& parties, int error);
   Status dialed(const Parties& parties, uint32_t events);
+  Status seal(const Parties& parties);
+  Status greet(const Parties& parties);
   Status hear(const Parties& parties);
   Status check(const Parties& parties, const Hello& hello) const;
   bool say(const Parties& parties, HelloKind kind) const noexcept;
@@ -66,6 +71,7 @@ class Link {
   const Lane lane_;
   Phase phase_ = Phase::none;
   Fd socket_;
+  std::unique_ptr<Tls> tls_;
   Hello theirs_;
   std::array<std::byte, sizeof(Hello)> heard_{};
   size_t heard_bytes_ = 0;
@@ -75,7 +81,7 @@ class Link {
 
 // Sends a hello in one piece: there is room for it in a new connection.
 bool say_hello(int socket, HelloKind kind, Lane lane, uint64_t from, uint64_t to, const Token& token,
-               const std::string& host) noexcept;
+               const std::string& host, Tls* tls = nullptr) noexcept;
 std::string host_name();
 
 }  // namespace plait::transport::tcp

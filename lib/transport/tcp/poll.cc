@@ -68,8 +68,9 @@ void TcpDomain::meet(uint64_t number) noexcept {
   const auto guest = door_.hear(number, hello);
   if (guest == nullptr) return;
   const auto endpoint = by_nonce_.find(hello.to);
-  if (endpoint != by_nonce_.end() && endpoint->second->greeted(guest->socket, hello)) return;
-  say_hello(guest->socket.get(), HelloKind::refusal, Lane(hello.lane), hello.to, hello.from, Token{}, host_);
+  if (endpoint != by_nonce_.end() && endpoint->second->greeted(guest->socket, guest->tls, hello)) return;
+  say_hello(guest->socket.get(), HelloKind::refusal, Lane(hello.lane), hello.to, hello.from, Token{}, host_,
+            guest->tls.get());
   if (endpoint == by_nonce_.end() || endpoint->second->over()) {
     log::info("{}: {} ({}) asked for an endpoint that is closed, or never was here", options_.label,
               sender_of(hello), to_string(guest->from));

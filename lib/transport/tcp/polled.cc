@@ -33,6 +33,7 @@ void PolledEngine::remove(Connection& /*connection*/) noexcept { --connections_;
 void PolledEngine::forget(TcpEndpoint& endpoint) noexcept {
   const auto its = [&](Connection* c) { return c != nullptr && &c->endpoint() == &endpoint; };
   std::erase_if(sending_, its);
+  std::erase_if(held_, its);
   std::ranges::replace_if(hot_, its, nullptr);
   const auto told_end = told_.begin() + ptrdiff_t(told_count_);
   told_count_ = size_t(std::remove_if(told_.begin(), told_end, its) - told_.begin());
@@ -59,8 +60,10 @@ void PolledEngine::receive(size_t& budget) noexcept {
     size_t left = most;
     const bool got = connection.receive(left);
     budget -= most - left;
+    if (connection.holds()) hold(connection);
     return got;
   };
+  if (!held_.empty()) take_held(budget, share);
   for (Connection*& hot : hot_) {
     if (hot == nullptr || (hot->quiet > kDrowsy && polls_ % kNap != 0)) continue;
     if (take(*hot)) {
@@ -74,6 +77,26 @@ void PolledEngine::receive(size_t& budget) noexcept {
   for (size_t i = 0; i < told_count_; ++i) take(*told_[i]);
   told_count_ = 0;
   budget += rest;
+}
+
+// Those that hold more, once each; who then still does is listed anew.
+void PolledEngine::take_held(size_t& budget, size_t share) noexcept {
+  for (size_t count = held_.size(); count != 0; --count) {
+    Connection& connection = *held_.front();
+    held_.erase(held_.begin());
+    connection.held = false;
+    const size_t most = std::min(budget, share);
+    size_t left = most;
+    connection.receive(left);
+    budget -= most - left;
+    if (connection.holds()) hold(connection);
+  }
+}
+
+void PolledEngine::hold(Connection& connection) noexcept {
+  if (connection.held) return;
+  connection.held = true;
+  held_.push_back(&connection);
 }
 
 void PolledEngine::send(size_t& budget) noexcept {
@@ -115,6 +138,7 @@ void PolledEngine::wants_to_send(Connection& connection) noexcept {
 
 // It becomes hot in the place of one that has been quiet for a while; else it is received from once.
 void PolledEngine::stirred(Connection& connection) noexcept {
+  if (connection.up() && connection.holds()) hold(connection);
   if (connection.hot || !connection.up()) return;
   for (Connection*& hot : hot_) {
     if (hot != nullptr && hot->quiet < kReplaced) continue;
@@ -141,7 +165,7 @@ bool PolledEngine::arm() noexcept {
   for (Connection* connection : sending_) {
     if (!connection->awaits_room) await_room(*connection, true);
   }
-  return true;
+  return held_.empty();
 }
 
 }  // namespace plait::transport::tcp

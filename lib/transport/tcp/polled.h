@@ -16,7 +16,10 @@ class PolledEngine : public Engine {
  public:
   explicit PolledEngine(Poller& poller) noexcept : poller_(poller) {}
   std::string_view name() const noexcept override { return "polled sockets"; }
-  void reserve(size_t connections) override { sending_.reserve(connections); }
+  void reserve(size_t connections) override {
+    sending_.reserve(connections);
+    held_.reserve(connections);
+  }
   uint32_t add(Connection& connection) noexcept override;
   void remove(Connection& connection) noexcept override;
   void forget(TcpEndpoint& endpoint) noexcept override;
@@ -41,10 +44,13 @@ class PolledEngine : public Engine {
  private:
   static constexpr size_t kHot = 4;
 
+  void take_held(size_t& budget, size_t share) noexcept;
+  void hold(Connection& connection) noexcept;
   void await_room(Connection& connection, bool on) noexcept;
 
   Poller& poller_;
   std::vector<Connection*> sending_;       // with something to send
+  std::vector<Connection*> held_;          // with more to receive, of which the kernel does not know
   std::array<Connection*, kHot> hot_{};    // received from without asking epoll
   std::array<Connection*, kTold> told_{};  // by epoll, to have something
   size_t told_count_ = 0;

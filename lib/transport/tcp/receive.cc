@@ -39,7 +39,8 @@ bool Connection::receive(size_t& budget) noexcept {
     if (room != 0) parts[count++] = {scratch.data() + carried_, room};
   }
   ++engine_.counts.receives;
-  const ssize_t got = receive_some(socket_.get(), std::span(parts).first(count));
+  const auto to = std::span(parts).first(count);
+  const ssize_t got = tls_ ? tls_->receive(to) : receive_some(socket_.get(), to);
   pin = {};
   if (got <= 0) {
     if (got == 0 || !would_block(errno))
@@ -57,6 +58,7 @@ bool Connection::receive(size_t& budget) noexcept {
 
 void Connection::end(int error) noexcept {
   ended_ = true;
+  if (tls_ && error == EBADMSG) return endpoint_.broken_seal(tls_->reason());
   endpoint_.ended(broken_ != 0 && error == 0 ? broken_ : error);
 }
 

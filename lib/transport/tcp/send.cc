@@ -33,7 +33,7 @@ void set_signal(Header& h, const Signal& signal, When when) noexcept {
 }  // namespace
 
 bool Connection::pending() const noexcept {
-  if (!frames_.empty() || !waiting_.empty() || !served_.empty()) return true;
+  if (!frames_.empty() || !waiting_.empty() || !served_.empty() || (tls_ && tls_->owes())) return true;
   return lane_ == Lane::mailbox && endpoint_.owes_ack();
 }
 
@@ -44,7 +44,12 @@ Fd Connection::stop() noexcept {
   served_.clear();
   frames_.clear();
   staged_bytes_ = front_sent_ = 0;
+  tls_.reset();
   return std::move(socket_);
+}
+
+ssize_t Connection::give(std::span<iovec> parts) noexcept {
+  return tls_ ? tls_->send(parts) : send_some(socket_.get(), parts);
 }
 
 // Appends a frame that is a header so far.
@@ -197,9 +202,12 @@ bool Connection::accepted(const Outgoing& out, ssize_t result) noexcept {
 void Connection::flush(size_t& budget, int calls) noexcept {
   for (; calls > 0; --calls) {
     Outgoing out;
-    if (!offer(out, budget)) return;
+    if (!offer(out, budget)) {
+      if (tls_ && tls_->owes() && broken_ == 0 && !tls_->push() && !would_block(errno)) accepted(out, -errno);
+      return;
+    }
     ++engine_.counts.sends;
-    const ssize_t took = send_some(socket_.get(), out.span());
+    const ssize_t took = give(out.span());
     if (took > 0) budget -= size_t(took);
     if (!accepted(out, took < 0 ? -errno : took)) return;
   }
@@ -237,7 +245,7 @@ bool Connection::acknowledged(uint64_t count) noexcept {
 void Connection::last_word(const Header& header) noexcept {
   if (!up() || broken_ != 0 || front_sent_ != 0) return;
   iovec part{const_cast<Header*>(&header), sizeof header};
-  (void)send_some(socket_.get(), std::span(&part, 1));
+  (void)give(std::span(&part, 1));
 }
 
 }  // namespace plait::transport::tcp

@@ -8,6 +8,10 @@
 // minutes.
 #pragma once
 
+#include <strings.h>
+
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,6 +26,15 @@ namespace plait::transport::tcp {
 // What moves bytes between sockets and the kernel; peers need not agree. docs/transport.md says what each costs.
 // automatic: what was measured to be the best.
 enum class EngineKind : uint8_t { automatic, polled, uring };
+
+// What all ranks of a job share and nobody else knows; wiped when it goes.
+struct TlsKey {
+  std::array<std::byte, 32> bytes{};
+  TlsKey() = default;
+  TlsKey(const TlsKey&) = default;
+  TlsKey& operator=(const TlsKey&) = default;
+  ~TlsKey() { explicit_bzero(bytes.data(), bytes.size()); }
+};
 
 struct Options {
   // Of this host: what to listen on, to connect from and to tell peers, best first. At least one, and of more
@@ -44,6 +57,8 @@ struct Options {
   // where one connection is held back by something on the way; on an undisturbed link it is not faster.
   int bulk_connections = 1;
   EngineKind engine = EngineKind::automatic;  // uring where the kernel refuses it: polled, and a warning
+  // Set: all connections run TLS 1.3, proved with this key, and only to peers that have it too. Sockets are polled then.
+  std::shared_ptr<const TlsKey> tls;
 };
 
 constexpr size_t kAddresses = 4;
@@ -54,5 +69,9 @@ Result<std::unique_ptr<Domain>> make_domain(const Options& options);
 
 // Code::unsupported, and why, where this build or this kernel has no io_uring, or too old a one.
 Status uring_status();
+// Code::unsupported, and why, where there is no TLS: in this build, or by OpenSSL's configuration.
+Status tls_status();
+// For people: "polled sockets (chosen: they cost less), 2 connections for bulk, TLS 1.3"
+std::string describe(const Options& options);
 
 }  // namespace plait::transport::tcp

@@ -13,7 +13,7 @@ bool usable(const Address& address) noexcept {
 
 bool makes_sense(const Ticket& ticket) noexcept {
   const auto end = ticket.addresses.begin() + std::min<size_t>(ticket.address_count, kAddresses);
-  return ticket.bulk_lanes >= 1 && ticket.bulk_lanes <= kBulkMost && ticket.zero2 == 0 &&
+  return ticket.bulk_lanes >= 1 && ticket.bulk_lanes <= kBulkMost && ticket.tls <= 1 &&
          ticket.counters <= kCounters && ticket.address_count >= 1 && ticket.address_count <= kAddresses &&
          std::all_of(ticket.addresses.begin(), end, usable) &&
          std::all_of(end, ticket.addresses.end(), [](const Address& a) { return a == Address(); });

@@ -31,7 +31,7 @@ struct Ticket {
   uint8_t address_count = 0;
   uint8_t bulk_lanes = 1;  // at most: the lesser one of both sides counts
   uint32_t counters = 0;
-  uint32_t zero2 = 0;
+  uint32_t tls = 0;     // 1: connections run TLS
   uint64_t host = 0;    // who shares it shares loopback addresses
   uint64_t domain = 0;  // nonces
   uint64_t endpoint = 0;

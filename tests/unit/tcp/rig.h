@@ -18,12 +18,19 @@ namespace plait::transport::tcp::test {
 
 constexpr int64_t kLimitMs = 20000;
 
-// PLAIT_TEST_TCP=uring runs every test over that engine, bulk3 with three connections for bulk.
+inline std::shared_ptr<const TlsKey> tls_key(uint8_t seed) {
+  TlsKey key;
+  for (size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = std::byte(uint8_t(i * 7 + seed));
+  return std::make_shared<const TlsKey>(key);
+}
+
+// PLAIT_TEST_TCP=uring runs every test over that engine, bulk3 with three connections for bulk, tls with TLS.
 inline Options loopback(std::string_view ip = "127.0.0.1") {
   Options options;
   const char* wish = std::getenv("PLAIT_TEST_TCP");
   if (wish != nullptr && std::string_view(wish) == "uring") options.engine = EngineKind::uring;
   if (wish != nullptr && std::string_view(wish) == "bulk3") options.bulk_connections = 3;
+  if (wish != nullptr && std::string_view(wish) == "tls") options.tls = tls_key(1);
   options.addresses = {parse_ip(ip).value()};
   return options;
 }
