@@ -25,7 +25,7 @@ constexpr Variable kVariables[] = {
     {"PLAIT_INSECURE", "0", "1: no secret over a network"},
     {"PLAIT_IFACE", "those that are up", "network interfaces, best first"},
     {"PLAIT_PORTS", "any", "ports to listen on, MIN-MAX"},
-    {"PLAIT_NETWORK", "tcp", "what joins hosts: a fabric, and after a colon what of it"},
+    {"PLAIT_NETWORK", "tcp", "what joins hosts: a fabric, after a colon what of it, after ? how"},
     {"PLAIT_LINK_MBPS", "as the interface says", "Mbit/s that a link between hosts moves each way"},
     {"PLAIT_HOST_ID", "boot id and network namespace", "ranks share memory where it is equal"},
     {"PLAIT_TIMEOUT", "600", "seconds an operation may wait"},

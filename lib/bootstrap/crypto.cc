@@ -53,6 +53,15 @@ Digest Mac::finish() {
   return ok_ ? digest : unmatched();
 }
 
+// One block is as long as the key: expanding takes one step.
+Key derive(ByteView secret, ByteView salt, std::string_view label) {
+  constexpr std::byte kFirst[] = {std::byte{1}};
+  Key extracted, key;
+  extracted.bytes = Mac(salt).add(secret).finish();
+  key.bytes = Mac(extracted.bytes).add(label).add(ByteView(kFirst)).finish();
+  return key;
+}
+
 Digest sha256(ByteView bytes) {
   Digest digest;
   auto* to = reinterpret_cast<unsigned char*>(digest.data());

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <span>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/status.h"
@@ -38,6 +39,9 @@ class Mac {
   evp_mac_ctx_st* context_;
   bool ok_;
 };
+
+// HKDF-SHA256 (RFC 5869): a key of `secret` for what `label` names.
+Key derive(ByteView secret, ByteView salt, std::string_view label);
 
 // SHA-256; random bytes where OpenSSL fails, as above.
 Digest sha256(ByteView bytes);

@@ -201,6 +201,15 @@ Status Group::missing() const { return parts_->tree->missing(); }
 
 void Group::poll() { parts_->step(0); }
 int Group::wait_fd() const noexcept { return parts_->poller.fd(); }
+std::optional<Key> Group::derived_key(std::string_view label) const {
+  const Self& self = parts_->self;
+  if (!self.trusted.secret || self.trusted.trust != Trust::secret) return std::nullopt;
+  Bytes salt;
+  append(salt, self.job_hash);
+  append(salt, self.epoch);
+  return derive(self.trusted.secret->bytes(), salt, label);
+}
+
 void Group::tell(const Notice& notice) { parts_->tree->tell(notice); }
 std::optional<Notice> Group::heard() { return parts_->tree->heard(); }
 void Group::leave() { parts_->tree->leave(); }

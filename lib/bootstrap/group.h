@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "bootstrap/crypto.h"
 #include "bootstrap/meeting.h"
 #include "bootstrap/membership.h"
 #include "bootstrap/notice.h"
@@ -46,6 +47,10 @@ class Group final : public transport::Exchange {
   Result<std::vector<Bytes>> allgather(ByteView mine, const transport::Bounds&) override;
 
   const Contact& contact(int rank) const;
+
+  // A key for another use, which `label` names, alike on all ranks of this group and of no other: HKDF of its
+  // secret. Nothing where it has none.
+  std::optional<Key> derived_key(std::string_view label) const;
 
   // For a group of some ranks of this one (subgroup.h): what this rank tells the others of it.
   Result<Invitation> invite(uint16_t port_min, uint16_t port_max) const;

@@ -250,11 +250,26 @@ Status Communicator::agree_on_programs(const Status& mine, bool differ, const tr
   return compare_cards(*cards, [&](int32_t rank) { return name_of(rank); });
 }
 
+namespace {
+
+// Null: the group has no secret.
+std::shared_ptr<const transport::tcp::TlsKey> tls_key(const bootstrap::Group& group) {
+  const auto derived = group.derived_key("plait bootstrap 1: key of TLS on TCP");
+  if (!derived) return nullptr;
+  transport::tcp::TlsKey key;
+  static_assert(sizeof key.bytes == sizeof derived->bytes);
+  key.bytes = derived->bytes;
+  return std::make_shared<const transport::tcp::TlsKey>(key);
+}
+
+}  // namespace
+
 Status Communicator::choose_network() {
   auto rails = parse_network(config_.network);
   if (!rails.ok()) return rails.status();
-  Place place{config_.interfaces, {}, config_.port_min, config_.port_max, config_.link_mbps};
+  Place place{config_.interfaces, {}, config_.port_min, config_.port_max, config_.link_mbps, {}};
   for (const Address& met : group_->contact(config_.rank).addresses) place.known.push_back(met.with_port(0));
+  if (wants_tls(*rails)) place.tls = tls_key(*group_);
   auto domain = runtime::open_network(*rails, place);
   if (!domain.ok()) return domain.status();
   fabric_.take_network(std::move(domain).value());

@@ -51,11 +51,17 @@ Result<std::unique_ptr<Domain>> open_tcp(const RailSpec& rail, const Place& plac
   const uint32_t mbps = place.link_mbps > 0 ? place.link_mbps
                         : interface.empty() ? 0
                                             : bootstrap::speed_mbps(interface);
-  return transport::tcp::make_domain({.addresses = addresses->all,
-                                      .port_min = place.port_min,
-                                      .port_max = place.port_max,
-                                      .label = "tcp:" + label,
-                                      .bandwidth_Bps = mbps * 125e3});
+  if (rail.options.tls && !place.tls)
+    return Status(Code::auth,
+                  "TLS needs a secret of the job to prove with, and there is none: set PLAIT_SECRET_FILE "
+                  "(plait_comm_config.secret_file)");
+  transport::tcp::Options options = options_of(rail, place.tls);
+  options.addresses = addresses->all;
+  options.port_min = place.port_min;
+  options.port_max = place.port_max;
+  options.label = "tcp:" + label;
+  options.bandwidth_Bps = mbps * 125e3;
+  return transport::tcp::make_domain(options);
 }
 
 // What a communicator asks of any network.
@@ -99,6 +105,21 @@ Result<std::unique_ptr<Domain>> open_rail(const RailSpec& rail, const Place& pla
 }
 
 }  // namespace
+
+bool wants_tls(const std::vector<RailSpec>& rails) noexcept {
+  return std::ranges::any_of(rails, [](const RailSpec& rail) { return rail.options.tls; });
+}
+
+transport::tcp::Options options_of(const RailSpec& rail, std::shared_ptr<const transport::tcp::TlsKey> tls) {
+  transport::tcp::Options options;
+  options.send_buffer = rail.options.send_buffer;
+  options.receive_buffer = rail.options.receive_buffer;
+  options.pacing_Bps = double(rail.options.pacing);
+  options.bulk_connections = rail.options.connections;
+  options.engine = rail.options.engine;
+  if (rail.options.tls) options.tls = std::move(tls);
+  return options;
+}
 
 Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place) {
   if (rails.size() == 1) return open_rail(rails.front(), place);

@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "runtime/rail_spec.h"
+#include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 
 namespace plait::runtime {
@@ -17,11 +18,16 @@ struct Place {
   std::string interfaces;      // PLAIT_IFACE
   std::vector<Address> known;  // own addresses that reached others already
   uint16_t port_min = 0, port_max = 0;
-  uint32_t link_mbps = 0;  // 0: as the interface says
+  uint32_t link_mbps = 0;                             // 0: as the interface says
+  std::shared_ptr<const transport::tcp::TlsKey> tls;  // where a rail wants TLS; null: there is no secret
 };
 
 // Code::unsupported and Code::system say which rail, and why it cannot be had.
 Result<std::unique_ptr<transport::Domain>> open_network(const std::vector<RailSpec>& rails,
                                                         const Place& place);
+
+bool wants_tls(const std::vector<RailSpec>& rails) noexcept;
+// The choices of a rail over TCP, without what depends on the host. `tls`: the key, where it wants TLS.
+transport::tcp::Options options_of(const RailSpec& rail, std::shared_ptr<const transport::tcp::TlsKey> tls);
 
 }  // namespace plait::runtime

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/rail_options.h"
 
 namespace plait::runtime {
 
@@ -16,16 +17,18 @@ std::span<const std::string_view> module_names() noexcept;
 
 constexpr size_t kMostRails = 8;
 
-// "tcp", "tcp:eth1", "ofi:tcp", "ucx", "verbs:mlx5_0": a fabric, and what of it.
+// "tcp", "tcp:eth1?tls=1", "ofi:tcp", "ucx", "verbs:mlx5_0": a fabric, what of it, and how.
 struct RailSpec {
   std::string fabric, detail;
+  RailOptions options{};  // of TCP
 };
 
 // Rails of a comma list; of an empty one, TCP. Code::invalid names what is wrong, and what there is.
 Result<std::vector<RailSpec>> parse_network(std::string_view text);
 std::string to_string(const RailSpec& rail);
 std::string to_string(const std::vector<RailSpec>& rails);
-// What must be alike on all ranks: not the names of interfaces and devices, which each host may choose.
+// What must be alike on all ranks, TLS too: not the names of interfaces and devices, which each host may
+// choose.
 std::string kind_of(const std::vector<RailSpec>& rails);
 
 }  // namespace plait::runtime

@@ -31,7 +31,8 @@ Line shm_line(const Config& config) {
 }
 
 // Interfaces, those that are chosen first.
-void list_tcp(const std::string& wanted, bool in_use, std::vector<Line>& lines) {
+void list_tcp(const std::string& wanted, const RailSpec* rail, std::vector<Line>& lines) {
+  const bool in_use = rail != nullptr;
   auto all = bootstrap::list_interfaces();
   if (!all.ok()) return lines.push_back({{"tcp", "", std::string(all.status().text())}, false});
   auto chosen = bootstrap::choose(*all, wanted);
@@ -43,10 +44,12 @@ void list_tcp(const std::string& wanted, bool in_use, std::vector<Line>& lines) 
   };
   for (const bootstrap::Interface& i : chosen.ok() ? *chosen : std::vector<bootstrap::Interface>()) {
     if (!first_sight(i.name)) continue;
-    Line line =
-        of_domain(transport::tcp::make_domain(
-                      {.addresses = {i.address}, .bandwidth_Bps = 125e3 * bootstrap::speed_mbps(i.name)}),
-                  "tcp:" + i.name);
+    // A key that proves nothing: no peer will be met.
+    auto options = options_of(in_use ? *rail : RailSpec(), std::make_shared<transport::tcp::TlsKey>());
+    options.addresses = {i.address};
+    options.bandwidth_Bps = 125e3 * bootstrap::speed_mbps(i.name);
+    Line line = of_domain(transport::tcp::make_domain(options), "tcp:" + i.name);
+    if (!line.rail.can.empty()) line.rail.can += "; " + describe(options);
     line.used = line.used && in_use;
     if (!in_use && line.rail.missing.empty()) line.rail.missing = "PLAIT_NETWORK names another network";
     lines.push_back(std::move(line));
@@ -85,7 +88,7 @@ std::string survey(const Config& config) {
   const auto rails = parsed.ok() ? *parsed : std::vector<RailSpec>();
   auto tcp = std::ranges::find(rails, "tcp", &RailSpec::fabric);
   const bool own = tcp != rails.end() && !tcp->detail.empty();
-  list_tcp(own ? tcp->detail : config.interfaces, tcp != rails.end(), lines);
+  list_tcp(own ? tcp->detail : config.interfaces, tcp == rails.end() ? nullptr : &*tcp, lines);
   for (std::string_view fabric : module_names()) list_module(fabric, rails, lines);
   std::string text;
   for (const Line& line : lines) {

@@ -1,5 +1,6 @@
-// The engines of TCP side by side: one process exchanges messages with 1, 8 and 64 others over loopback. An
-// operation is a message to one of them and its answer. bench_tcp [ROUNDS] [PEERS,...]
+// The engines of TCP side by side, or TCP with TLS and without: one process exchanges messages with 1, 8 and
+// 64 others over loopback. An operation is a message to one of them and its answer. bench_tcp [ROUNDS]
+// [PEERS,...] [tls]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,9 +16,24 @@ using transport::tcp::EngineKind;
 struct Row {
   const char* name;
   EngineKind engine;
+  bool tls;
 };
-constexpr Row kRows[] = {{"polled", EngineKind::polled}, {"io_uring", EngineKind::uring}};
-constexpr size_t kSizes[] = {64, size_t{64} << 10};
+struct Contest {
+  std::vector<Row> rows;
+  std::vector<size_t> sizes;
+};
+const Contest kEngines = {{{"polled", EngineKind::polled, false}, {"io_uring", EngineKind::uring, false}},
+                          {64, size_t{64} << 10}};
+const Contest kTls = {{{"plain", EngineKind::polled, false}, {"tls", EngineKind::polled, true}},
+                      {8, 4096, size_t{64} << 10, size_t{1} << 20}};
+
+transport::tcp::Options options_of(const Row& row) {
+  transport::tcp::Options options;
+  options.engine = row.engine;
+  if (row.tls)
+    options.tls = std::make_shared<transport::tcp::TlsKey>();  // of zeroes: it is alike on both sides
+  return options;
+}
 constexpr double kSeconds = 0.25;  // of one round of one contestant
 
 double median(std::vector<double> all) {
@@ -36,11 +52,11 @@ void print(const char* name, int peers, size_t bytes, Results& r) {
   std::fflush(stdout);
 }
 
-void compare(int peers, int rounds) {
+void compare(const Contest& contest, int peers, int rounds) {
   std::vector<std::unique_ptr<Crowd>> crowds;
-  for (const Row& row : kRows) crowds.push_back(std::make_unique<Crowd>(peers, row.engine));
-  for (const size_t bytes : kSizes) {
-    std::vector<Results> results(std::size(kRows));
+  for (const Row& row : contest.rows) crowds.push_back(std::make_unique<Crowd>(peers, options_of(row)));
+  for (const size_t bytes : contest.sizes) {
+    std::vector<Results> results(contest.rows.size());
     std::vector<int> times;
     for (auto& crowd : crowds) {
       crowd->run(bytes, 20);
@@ -58,7 +74,7 @@ void compare(int peers, int rounds) {
         results[which].burst_cpu_us.push_back(burst.cpu_us);
       }
     }
-    for (size_t i = 0; i < crowds.size(); ++i) print(kRows[i].name, peers, bytes, results[i]);
+    for (size_t i = 0; i < crowds.size(); ++i) print(contest.rows[i].name, peers, bytes, results[i]);
   }
 }
 
@@ -68,9 +84,10 @@ void compare(int peers, int rounds) {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
   const std::string list = argc > 2 ? argv[2] : "1,8,64";
+  const auto& contest = argc > 3 && std::string(argv[3]) == "tls" ? plait::perf::kTls : plait::perf::kEngines;
   std::printf("%-9s %5s %8s %10s %10s %10s %12s %12s\n", "engine", "peers", "bytes", "us least", "us median",
               "CPU us, all", "burst: calls", "burst: CPU us");
   for (size_t at = 0; at < list.size(); at = std::min(list.find(',', at), list.size() - 1) + 1)
-    plait::perf::compare(std::clamp(std::atoi(list.c_str() + at), 1, 256), rounds);
+    plait::perf::compare(contest, std::clamp(std::atoi(list.c_str() + at), 1, 256), rounds);
   return 0;
 }

@@ -23,7 +23,7 @@ namespace {
 
 using namespace transport;
 
-constexpr size_t kMost = size_t{64} << 10;
+constexpr size_t kMost = size_t{1} << 20;
 constexpr int kLimitMs = 30'000;
 
 struct Order {
@@ -52,10 +52,8 @@ T hear(int socket) {
   return value;
 }
 
-std::unique_ptr<Domain> make_domain(tcp::EngineKind engine) {
-  tcp::Options options;
+std::unique_ptr<Domain> make_local(tcp::Options options) {
   options.addresses = {must(parse_ip("127.0.0.1"))};
-  options.engine = engine;
   return must(tcp::make_domain(options));
 }
 
@@ -105,10 +103,10 @@ void join(Domain& domain, Endpoint& end, int control) {
 }
 
 // What a peer does: answers.
-[[noreturn]] void be_peer(int control, tcp::EngineKind engine, bool sleeps) {
+[[noreturn]] void be_peer(int control, const tcp::Options& options, bool sleeps) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   pin_to(1);
-  auto domain = make_domain(engine);
+  auto domain = make_local(options);
   std::vector<std::byte> memory(2 * kMost);
   auto region = must(domain->expose({memory.data(), memory.size()}, Access::write));
   auto end = must(domain->open(2, 1));
@@ -139,19 +137,19 @@ void join(Domain& domain, Endpoint& end, int control) {
 
 }  // namespace
 
-Crowd::Crowd(int peers, tcp::EngineKind engine) {
+Crowd::Crowd(int peers, const tcp::Options& options) {
   peers_.resize(size_t(peers));
   for (Peer& peer : peers_) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("no socketpair");
     peer.pid = fork();
     if (peer.pid < 0) fail("no process");
-    if (peer.pid == 0) be_peer(pair[1], engine, peers > 1);
+    if (peer.pid == 0) be_peer(pair[1], options, peers > 1);
     close(pair[1]);
     peer.control = Fd(pair[0]);
   }
   pin_to(0);
-  domain_ = make_domain(engine);
+  domain_ = make_local(options);
   memory_.resize(2 * kMost);
   region_ = must(domain_->expose({memory_.data(), memory_.size()}, Access::write));
   tcp::Key key;

@@ -21,7 +21,7 @@ struct Cost {
 class Crowd {
  public:
   // Ends the process with a sentence when it cannot be made.
-  Crowd(int peers, transport::tcp::EngineKind engine);
+  Crowd(int peers, const transport::tcp::Options& options);
   ~Crowd();
   // `rounds` times `bytes` to each peer, and from each. `pause_us`: this process sleeps so long before it
   // looks for answers, so that many are there at once, and cpu_us is of this process alone.

@@ -1,5 +1,5 @@
-// Text that says where something is: addresses, HOST:PORT lists, Slurm's host lists, PLAIT_IFACE and
-// PLAIT_PORTS.
+// Text that says where something is: addresses, HOST:PORT lists, Slurm's host lists, PLAIT_IFACE, PLAIT_PORTS
+// and PLAIT_NETWORK.
 #include "base/address.h"
 
 #include "bootstrap/hostlist.h"
@@ -7,6 +7,7 @@
 #include "bootstrap/resolve.h"
 #include "fuzz.h"
 #include "runtime/config.h"
+#include "runtime/rail_spec.h"
 
 namespace plait::fuzz {
 namespace {
@@ -84,6 +85,24 @@ void try_interfaces(const std::string& text) {
   }
 }
 
+void try_network(const std::string& text) {
+  const auto rails = runtime::parse_network(text);
+  if (!rails.ok()) return;
+  require(!rails->empty() && rails->size() <= runtime::kMostRails, "there are 1 to 8 rails");
+  for (const runtime::RailSpec& rail : *rails) {
+    const runtime::RailOptions& o = rail.options;
+    require(rail.fabric == runtime::kTcp || o == runtime::RailOptions(), "only TCP has options");
+    require(o.connections >= 1 && o.connections <= 4, "bulk has 1 to 4 connections");
+    require(o.send_buffer <= 1U << 30 && o.receive_buffer <= 1U << 30, "buffers are bounded");
+    require(rail.detail.find_first_of("?,") == rail.detail.npos, "options are not part of a name");
+  }
+  const auto again = runtime::parse_network(to_string(*rails));
+  require(again.ok() && to_string(*again) == to_string(*rails) && kind_of(*again) == kind_of(*rails),
+          "a network that is written is read alike");
+  for (size_t i = 0; i < rails->size(); i++)
+    require((*again)[i].options == (*rails)[i].options, "its options, too");
+}
+
 void try_ports(const std::string& text) {
   uint16_t least = 0, most = 0;
   if (!runtime::parse_ports(text, &least, &most).ok()) {
@@ -102,5 +121,5 @@ void try_ports(const std::string& text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plait::fuzz;
-  return try_one_of(data, size, {try_ip, try_places, try_hosts, try_interfaces, try_ports});
+  return try_one_of(data, size, {try_ip, try_places, try_hosts, try_interfaces, try_ports, try_network});
 }

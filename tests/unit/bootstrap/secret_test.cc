@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/file.h"
+#include "bootstrap/crypto.h"
 #include "rig.h"
 
 namespace plait::bootstrap::test {
@@ -87,6 +90,20 @@ TEST(Secret, RandomOnesDiffer) {
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_EQ((*a)->bytes().size(), Secret::kRandom);
   EXPECT_NE(text_of((*a)->bytes()), text_of((*b)->bytes()));
+}
+
+// RFC 5869, A.1: the first block.
+TEST(Derive, IsHkdf) {
+  const Bytes secret(22, std::byte{0x0b});
+  Bytes salt;
+  for (int i = 0; i <= 0x0c; i++) salt.push_back(std::byte(i));
+  std::string label;
+  for (int i = 0xf0; i <= 0xf9; i++) label += char(i);
+  const uint8_t expected[] = {0x3c, 0xb2, 0x5f, 0x25, 0xfa, 0xac, 0xd5, 0x7a, 0x90, 0x43, 0x4f,
+                              0x64, 0xd0, 0x36, 0x2f, 0x2a, 0x2d, 0x2d, 0x0a, 0x90, 0xcf, 0x1a,
+                              0x5a, 0x4c, 0x5d, 0xb0, 0x2d, 0x56, 0xec, 0xc4, 0xc5, 0xbf};
+  EXPECT_TRUE(std::ranges::equal(derive(secret, salt, label).bytes, std::as_bytes(std::span(expected))));
+  EXPECT_FALSE(same(derive(secret, salt, "a").bytes, derive(secret, salt, "b").bytes));
 }
 
 }  // namespace

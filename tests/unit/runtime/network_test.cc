@@ -45,8 +45,81 @@ TEST(Network, NamesWhatThereIsWhenAskedForSomethingElse) {
   }
 }
 
+TEST(Network, HasOptionsOfTcpBehindAQuestionMark) {
+  auto rails = parse_network(
+      "tcp:eth1?tls=1+connections=2+send_buffer=4M+receive_buffer=512K+pacing=1G+engine=polled,tcp?engine=io_"
+      "uring");
+  ASSERT_TRUE(rails.ok()) << rails.status().text();
+  const RailOptions& options = rails->front().options;
+  EXPECT_EQ(rails->front().detail, "eth1");
+  EXPECT_TRUE(options.tls);
+  EXPECT_EQ(options.connections, 2);
+  EXPECT_EQ(options.send_buffer, 4U << 20);
+  EXPECT_EQ(options.receive_buffer, 512U << 10);
+  EXPECT_EQ(options.pacing, 1U << 30);
+  EXPECT_EQ(options.engine, transport::tcp::EngineKind::polled);
+  EXPECT_EQ((*rails)[1].detail, "");
+  EXPECT_EQ((*rails)[1].options.engine, transport::tcp::EngineKind::uring);
+  auto again = parse_network(to_string(*rails));
+  ASSERT_TRUE(again.ok()) << again.status().text();
+  EXPECT_EQ(again->front().options, options);
+  EXPECT_EQ(to_string(*again), to_string(*rails));
+}
+
+TEST(Network, OptionsThatAreWrongAreToldWithAllKeys) {
+  for (const char* wrong : {"",
+                            "tls",
+                            "tls=2",
+                            "tls=",
+                            "TLS=1",
+                            "tls=1+",
+                            "+tls=1",
+                            "tls=1+tls=1",
+                            "connections=0",
+                            "connections=5",
+                            "connections=-1",
+                            "send_buffer=4T",
+                            "send_buffer=K",
+                            "send_buffer=2G",
+                            "receive_buffer=1Mi",
+                            "pacing=1.5G",
+                            "pacing=18446744073709551615G",
+                            "engine=uring",
+                            "engine=",
+                            "speed=1",
+                            "tls=1?tls=1",
+                            "tls=1&connections=2"}) {
+    auto rails = parse_network("tcp:eth1?" + std::string(wrong));
+    ASSERT_FALSE(rails.ok()) << wrong;
+    EXPECT_EQ(rails.status().code(), Code::invalid);
+    for (const char* key : {"tls=", "connections=", "send_buffer=", "receive_buffer=", "pacing=", "engine="})
+      EXPECT_NE(text_of(rails.status()).find(key), std::string::npos) << rails.status().text();
+  }
+  for (const char* wrong : {"ucx?tls=1", "ofi:tcp?tls=1", "verbs?connections=2"}) {
+    auto rails = parse_network(wrong);
+    ASSERT_FALSE(rails.ok()) << wrong;
+    EXPECT_NE(text_of(rails.status()).find("takes no options"), std::string::npos) << rails.status().text();
+  }
+  EXPECT_NE(text_of(parse_network("tcp?tls=1+engine=io_uring").status()).find("exclude"), std::string::npos);
+}
+
+TEST(Network, IsOfAnotherKindWithTls) {
+  auto kind = [](const char* text) { return kind_of(parse_network(text).value()); };
+  EXPECT_EQ(kind("tcp:eth0?tls=1"), "tcp?tls=1");
+  EXPECT_NE(kind("tcp:eth0?tls=1"), kind("tcp:eth0"));
+  EXPECT_EQ(kind("tcp:eth0?tls=0+connections=3"), kind("tcp:eth1"));
+  EXPECT_NE(kind("tcp,tcp?tls=1"), kind("tcp?tls=1,tcp"));
+}
+
+TEST(Network, WithTlsNeedsASecret) {
+  auto domain = open_network(parse_network("tcp:lo?tls=1").value(), {});
+  ASSERT_FALSE(domain.ok());
+  EXPECT_EQ(domain.status().code(), Code::auth);
+  EXPECT_NE(text_of(domain.status()).find("PLAIT_SECRET_FILE"), std::string::npos) << domain.status().text();
+}
+
 TEST(Network, SaysWhichRailItCannotOpenAndWhy) {
-  auto domain = open_network({{"tcp", "no-such-interface"}}, {});
+  auto domain = open_network({{"tcp", "no-such-interface", {}}}, {});
   ASSERT_FALSE(domain.ok());
   EXPECT_NE(text_of(domain.status()).find("tcp:no-such-interface"), std::string::npos)
       << domain.status().text();
