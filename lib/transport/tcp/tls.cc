@@ -97,7 +97,7 @@ int Tls::give_sealed(void* to, int most) noexcept {
 }
 
 void Tls::note_reason() noexcept {
-  const char* why = ERR_reason_error_string(ERR_peek_error());
+  const char* why = ERR_reason_error_string(ERR_peek_last_error());
   reason_ = why != nullptr ? why : "no reason given";
   ERR_clear_error();
 }
@@ -182,7 +182,6 @@ bool Tls::seal(const void* bytes, size_t count) noexcept {
 // Records are full, but for the last: short pieces are put together.
 ssize_t Tls::send(std::span<const iovec> parts) noexcept {
   if (!push()) return -1;
-  ERR_clear_error();
   size_t taken = 0, at = 0, from = 0;
   bool sealed = true;
   while (sealed && at < parts.size() && kSealedBytes - context_.out_bytes_ >= kRecord + kBesides) {
@@ -211,27 +210,28 @@ ssize_t Tls::send(std::span<const iovec> parts) noexcept {
   return -1;
 }
 
+// After the first record only what OpenSSL has already is taken: the kernel is not asked in vain. Whether
+// OpenSSL waits is seen without its queue of errors, which takes longer to clear than a small record to open.
 ssize_t Tls::receive(std::span<const iovec> parts) noexcept {
-  ERR_clear_error();
   size_t got = 0;
-  int result = 1;
+  bool fine = true, more = true;
   for (const iovec& part : parts) {
-    for (size_t here = 0; result == 1 && here < part.iov_len;) {
+    for (size_t here = 0; more && here < part.iov_len;) {
       size_t n = 0;
-      result = SSL_read_ex(ssl_, static_cast<std::byte*>(part.iov_base) + here, part.iov_len - here, &n);
+      fine = SSL_read_ex(ssl_, static_cast<std::byte*>(part.iov_base) + here, part.iov_len - here, &n) == 1;
       here += n;
       got += n;
+      more = fine && SSL_has_pending(ssl_) == 1;
     }
   }
-  const int why = result == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl_, result);
-  holds_ = result == 1 ? SSL_has_pending(ssl_) == 1 : got != 0 && why != SSL_ERROR_WANT_READ;
-  if (why == SSL_ERROR_SSL && !ended_) note_reason();
-  if (result != 1) ERR_clear_error();
+  const bool waits = !fine && !ended_ && blocked_ && SSL_want_read(ssl_);
+  holds_ = fine ? more : got != 0 && !waits;  // an end will be seen the next time
+  if (!fine && !waits) note_reason();
   if (context_.out_bytes_ != 0) (void)deliver();  // why OpenSSL ends it, for the peer
-  if (got != 0) return ssize_t(got);              // an end will be seen the next time
-  if (why == SSL_ERROR_ZERO_RETURN && !ended_) return 0;
-  errno = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE ? EAGAIN : ended_ ? error_ : EBADMSG;
-  return ended_ && error_ == 0 && errno != EAGAIN ? 0 : -1;
+  if (got != 0) return ssize_t(got);
+  if (ended_ && error_ == 0) return 0;
+  errno = waits ? EAGAIN : ended_ ? error_ : EBADMSG;
+  return -1;
 }
 
 }  // namespace plait::transport::tcp
