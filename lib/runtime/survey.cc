@@ -86,6 +86,7 @@ std::string survey(const Config& config) {
   std::vector<Line> lines = {shm_line(config)};
   auto parsed = parse_network(config.network);
   const auto rails = parsed.ok() ? *parsed : std::vector<RailSpec>();
+  if (!parsed.ok()) lines.push_back({{config.network, "", std::string(parsed.status().text())}, false});
   auto tcp = std::ranges::find(rails, "tcp", &RailSpec::fabric);
   const bool own = tcp != rails.end() && !tcp->detail.empty();
   list_tcp(own ? tcp->detail : config.interfaces, tcp == rails.end() ? nullptr : &*tcp, lines);
