@@ -106,8 +106,8 @@ VerbsDomain::VerbsDomain(const Options& options, std::shared_ptr<Device> device,
     : options_(options),
       device_(std::move(device)),
       port_(port),
-      place_(port.port.device + " port " + std::to_string(port.port.port) + ", " +
-             to_string(port.gid.entry.gid)),
+      place_(port.port.device + " port " + std::to_string(port.port.port) + ", GID " +
+             std::to_string(port.port.gid_index) + " " + to_string(port.gid.entry.gid)),
       nonce_(random_word()),
       signal_every_(std::max(1U, options.depth / 4U)),
       capabilities_(make_capabilities(options, port)) {

@@ -82,7 +82,7 @@ class VerbsDomain final : public Domain {
   Options options_;
   const std::shared_ptr<Device> device_;
   const OpenPort port_;
-  const std::string place_;  // "rxe1 port 1, 10.0.0.1"
+  const std::string place_;  // "rxe1 port 1, GID 1 10.0.0.1"
   const uint64_t nonce_;
   const uint32_t signal_every_;
   Capabilities capabilities_;

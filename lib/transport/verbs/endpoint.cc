@@ -18,8 +18,11 @@ constexpr int kPathMask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP
 constexpr int kSendMask =
     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 
-const char* name_of(const Op& op) noexcept {
-  return op.control ? "a message about this connection" : op.verb == Verb::get ? "a get" : "a put";
+std::string describe(const Op& op) {
+  const char* what = op.control                      ? "a message about this connection"
+                     : op.opcode == IBV_WR_RDMA_READ ? "a get"
+                                                     : "a put";
+  return std::string(what) + " (" + std::string(name_of(ibv_wr_opcode(op.opcode))) + ")";
 }
 
 }  // namespace
@@ -182,7 +185,7 @@ void VerbsEndpoint::sent(const ibv_wc& completion) noexcept {
     drop_ops(Code::peer);
     return bring_up_again();
   }
-  const std::string what = ours() + ": " + name_of(ops_.front()) + " to " + peer_name();
+  const std::string what = ours() + ": " + describe(ops_.front()) + " to " + peer_name();
   fail(explain(completion.status).code, sentence(completion.status, what));
 }
 
@@ -197,7 +200,7 @@ void VerbsEndpoint::finish(Code code) noexcept {
     become_ready();
     return return_credits();
   }
-  if (op.verb == Verb::get) --gets_[op.counter];
+  if (op.opcode == IBV_WR_RDMA_READ) --gets_[op.counter];
   if (op.when == When::never)
     --held_;
   else

@@ -23,7 +23,7 @@ struct Op {
   Op* next = nullptr;
   uint64_t cookie = 0;
   When when = When::never;
-  Verb verb = Verb::put;
+  uint8_t opcode = IBV_WR_RDMA_WRITE;
   bool control = false;  // a hello or credits: no transfer
   uint8_t counter = 0;   // modulo kCounters
 };

@@ -69,6 +69,25 @@ const Explanation& explain(ibv_wc_status status) noexcept {
   return found == kExplanations.end() ? kUnknown : *found;
 }
 
+std::string_view name_of(ibv_wr_opcode opcode) noexcept {
+  switch (opcode) {
+    case IBV_WR_RDMA_WRITE:
+      return "RDMA_WRITE";
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return "RDMA_WRITE_WITH_IMM";
+    case IBV_WR_RDMA_READ:
+      return "RDMA_READ";
+    case IBV_WR_SEND:
+      return "SEND";
+    case IBV_WR_SEND_WITH_IMM:
+      return "SEND_WITH_IMM";
+    case IBV_WR_BIND_MW:
+      return "BIND_MW";
+    default:
+      return "another operation";
+  }
+}
+
 std::string sentence(ibv_wc_status status, std::string_view operation) {
   const Explanation& e = explain(status);
   return std::string(operation) + " failed: " + ibv_wc_status_str(status) + " (" + std::to_string(status) +

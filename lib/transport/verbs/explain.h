@@ -18,6 +18,9 @@ struct Explanation {
 // Of every status that libibverbs knows; one of its own for others.
 const Explanation& explain(ibv_wc_status status) noexcept;
 
+// "RDMA_WRITE", as InfiniBand calls it.
+std::string_view name_of(ibv_wr_opcode opcode) noexcept;
+
 // "OPERATION failed: STATUS (12): CAUSE; ADVICE"
 std::string sentence(ibv_wc_status status, std::string_view operation);
 

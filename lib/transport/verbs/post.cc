@@ -66,7 +66,6 @@ class Batch {
       ++e.unharvested_;
     }
     if (request.opcode == IBV_WR_RDMA_READ) {
-      op.verb = Verb::get;
       ++e.gets_[counter];
     } else if (e.gets_[counter] != 0) {
       request.send_flags |= IBV_SEND_FENCE;  // a write may overtake a read
@@ -105,7 +104,7 @@ class Batch {
  private:
   ibv_send_wr& begin(ibv_wr_opcode opcode) noexcept {
     VerbsEndpoint& e = endpoint_;
-    e.ops_.push();
+    e.ops_.push().opcode = uint8_t(opcode);
     ibv_send_wr& request = chain_.requests[count_] = {};
     request.wr_id = e.id_ << kSequenceBits | (e.posted_++ & kSequence);
     request.opcode = opcode;
