@@ -10,7 +10,7 @@ const PeerRegion& region_of(const Transfer& transfer) noexcept {
   return *static_cast<const PeerRegion*>(transfer.remote.region);
 }
 
-const char* slices_refusal(const Transfer& transfer, const Endpoint* endpoint) noexcept {
+const char* slices_refusal(const Transfer& transfer) noexcept {
   const auto& [data, bytes, region] = transfer.local;
   if (bytes != transfer.remote.bytes) return "the slices differ in length";
   if (data == nullptr) return "no local memory";
@@ -20,8 +20,7 @@ const char* slices_refusal(const Transfer& transfer, const Endpoint* endpoint) n
     if (!in_bounds(at, bytes, whole.bytes)) return "the local slice is out of bounds";
   }
   const RemoteRegion* remote = transfer.remote.region;
-  if (remote == nullptr || typeid(*remote) != typeid(PeerRegion)) return "no remote region of this fabric";
-  if (region_of(transfer).endpoint() != endpoint) return "the remote region was imported by another endpoint";
+  if (remote == nullptr) return "no remote region";
   if (bytes > kMaxTransfer || !in_bounds(transfer.remote.offset, bytes, remote->bytes()))
     return "the remote slice is out of bounds";
   if (transfer.verb == Verb::put && !may_write(remote->access()))
@@ -47,13 +46,22 @@ void Op::fill(const Transfer& transfer) noexcept {
   bytes = transfer.remote.bytes;
 }
 
-const char* refusal_of(const Transfer& transfer, const Endpoint* endpoint, uint32_t counters) noexcept {
+const char* refusal_of(const Transfer& transfer, uint32_t counters) noexcept {
   if (transfer.verb == Verb::flush) return nullptr;
   if (transfer.verb != Verb::put && transfer.verb != Verb::get) return "no such verb";
   if (transfer.verb == Verb::get && transfer.signal.add != 0) return "a get carries no signal";
   if (transfer.signal.add != 0 && transfer.signal.counter >= counters) return "the peer has no such counter";
   if (transfer.remote.bytes == 0) return transfer.local.bytes == 0 ? nullptr : "the slices differ in length";
-  return slices_refusal(transfer, endpoint);
+  return slices_refusal(transfer);
+}
+
+const char* refusal_of(const Transfer& transfer, const Endpoint* endpoint, uint32_t counters) noexcept {
+  if (const char* why = refusal_of(transfer, counters)) return why;
+  if (transfer.verb == Verb::flush || transfer.remote.bytes == 0) return nullptr;
+  const RemoteRegion& remote = *transfer.remote.region;
+  if (typeid(remote) != typeid(PeerRegion)) return "no remote region of this fabric";
+  if (region_of(transfer).endpoint() != endpoint) return "the remote region was imported by another endpoint";
+  return nullptr;
 }
 
 const char* describe(Refusal refusal) noexcept {

@@ -99,7 +99,9 @@ struct DoneItem {
   Done done;
 };
 
-// Null when it keeps to the contract: for post(). `counters`: of the peer. It has a PeerRegion of `endpoint`.
+// Null when it keeps to the contract: for post(). `counters`: of the peer. The first looks at what is the
+// same for all back ends: verb, signal, bounds, rights; by the second it has a PeerRegion of `endpoint`, too.
+const char* refusal_of(const Transfer& transfer, uint32_t counters) noexcept;
 const char* refusal_of(const Transfer& transfer, const Endpoint* endpoint, uint32_t counters) noexcept;
 
 // Why a message was refused: what the peer that sent it is told.

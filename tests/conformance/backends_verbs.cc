@@ -1,5 +1,6 @@
 // RDMA verbs: where this machine has a device (tests/lab/vm/run has two).
 #include "conformance/backends.h"
+#include "rdma/ports.h"
 #include "transport/verbs/verbs.h"
 
 namespace plait::transport::conformance {
@@ -8,9 +9,9 @@ namespace {
 // Ranks take the ports in turn.
 Backend verbs_backend(std::string name, const verbs::Options& options) {
   auto make = [options]() -> Result<std::unique_ptr<World>> {
-    std::vector<verbs::Port> usable;
+    std::vector<rdma::Port> usable;
     std::string why;
-    for (verbs::Port& port : verbs::find_ports(&why)) {
+    for (rdma::Port& port : rdma::find_ports(&why)) {
       if (port.why_not.empty())
         usable.push_back(std::move(port));
       else
@@ -19,7 +20,7 @@ Backend verbs_backend(std::string name, const verbs::Options& options) {
     if (usable.empty()) return Status(Code::unsupported, "no RDMA port can be used here: " + why);
     return world_of([&](int rank) {
       verbs::Options own = options;
-      const verbs::Port& port = usable[size_t(rank) % usable.size()];
+      const rdma::Port& port = usable[size_t(rank) % usable.size()];
       own.device = port.device;
       own.port = port.port;
       // To soft-RoCE without end: on a busy emulated machine packets wait, and get lost, for seconds.

@@ -13,7 +13,7 @@
 #include <iterator>
 
 #include "base/bytes.h"
-#include "transport/shm/per_process.h"
+#include "base/per_process.h"
 
 namespace plait::transport::shm {
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/fence.h"
-#include "transport/shm/per_process.h"
+#include "base/per_process.h"
 
 namespace plait::transport::shm {
 

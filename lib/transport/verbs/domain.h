@@ -3,16 +3,13 @@
 
 #include <array>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "transport/verbs/manager.h"
-#include "transport/verbs/ports.h"
+#include "rdma/open_port.h"
+#include "transport/verbs/endpoint.h"
+#include "transport/verbs/verbs.h"
 
 namespace plait::transport::verbs {
-
-// In the wr_id of a send: the endpoint's id, and 17 bits of its number, more than a queue holds.
-constexpr uint32_t kSequenceBits = 17, kSequence = (1U << kSequenceBits) - 1;
 
 // Where work requests are made, by one endpoint at a time.
 struct Chain {
@@ -23,9 +20,9 @@ struct Chain {
 
 class VerbsDomain final : public Domain {
  public:
-  static Result<std::unique_ptr<Domain>> make(const Options& options);
-  VerbsDomain(const Options& options, std::shared_ptr<Device> device, const OpenPort& port);
+  VerbsDomain(const Options& options, rdma::UsablePort&& port);
   ~VerbsDomain() override;
+  Status start();
 
   std::string_view name() const noexcept override { return options_.label; }
   const Capabilities& capabilities() const noexcept override { return capabilities_; }
@@ -36,10 +33,7 @@ class VerbsDomain final : public Domain {
   size_t poll(std::span<Done> done) noexcept override;
   bool arm() noexcept override;
   int wait_fd() const noexcept override { return poller_.get(); }
-  void trim() noexcept override {
-    pools_.ops.trim();
-    pools_.dones.trim();
-  }
+  void trim() noexcept override;
 
   // What endpoints call.
   struct Pools {
@@ -48,56 +42,52 @@ class VerbsDomain final : public Domain {
   };
   Pools& pools() noexcept { return pools_; }
   Chain& chain() noexcept { return *chain_; }
-  Device& device() const noexcept { return *device_; }
-  Mail& mail() noexcept { return mail_; }
-  Manager& manager() noexcept { return manager_; }
+  rdma::Device& device() const noexcept { return *device_; }
+  rdma::Manager* manager() noexcept { return manager_.get(); }  // null: tickets do
   const Options& options() const noexcept { return options_; }
+  const rdma::OpenPort& port() const noexcept { return port_; }
   const std::string& place() const noexcept { return place_; }
-  uint8_t port() const noexcept { return port_.port.port; }
-  int gid_index() const noexcept { return port_.port.gid_index; }
   uint32_t signal_every() const noexcept { return signal_every_; }
-  const Work& work() const noexcept { return chain_->work; }
   std::vector<VerbsEndpoint*>& connecting() noexcept { return connecting_; }
   Ticket ticket_of(uint64_t endpoint, uint16_t counters) const;
   void give(const Done& done, uint64_t endpoint, bool own) noexcept;
   void reap_all() noexcept;
+  // Its queue pair has gone; it has.
+  void quieten(VerbsEndpoint& endpoint) noexcept;
   void forget(VerbsEndpoint& endpoint) noexcept;
-  VerbsEndpoint* by_id(uint64_t id) noexcept;
-  VerbsEndpoint* by_nonce(uint64_t nonce) noexcept;
 
  private:
-  Status start();
-  Status probe_inline();
   Status watch(int fd);
-  Result<Queues*> room();
+  Status start_manager();
+  Result<rdma::Queues*> room();
   Status grow();
-  bool reap(Queues& queues) noexcept;
+  VerbsEndpoint* by_id(uint64_t id) noexcept;
+  bool reap(rdma::Queues& queues) noexcept;
   void receive(const ibv_wc& completion) noexcept;
   bool progress() noexcept;
   bool hear() noexcept;
-  void heed(const DeviceEvent& event) noexcept;
+  void heed(const rdma::DeviceEvent& event) noexcept;
   void fail_all(Code code, const std::string& why) noexcept;
   void free_places() noexcept;
 
   Options options_;
-  const std::shared_ptr<Device> device_;
-  const OpenPort port_;
+  const std::shared_ptr<rdma::Device> device_;
+  const rdma::OpenPort port_;
   const std::string place_;  // "rxe1 port 1, GID 1 10.0.0.1"
   const uint64_t nonce_;
   const uint32_t signal_every_;
   Capabilities capabilities_;
   Identity identity_;
-  Mail mail_;
+  rdma::Mail mail_;
   Fd poller_;
-  Owned<ibv_comp_channel, ibv_destroy_comp_channel> channel_;
-  std::vector<std::unique_ptr<Queues>> queues_;
-  Manager manager_{*this};
+  rdma::Owned<ibv_comp_channel, ibv_destroy_comp_channel> channel_;
+  std::vector<std::unique_ptr<rdma::Queues>> queues_;
+  std::unique_ptr<rdma::Manager> manager_;
 
   Pools pools_;
   std::unique_ptr<Chain> chain_ = std::make_unique<Chain>();
   std::vector<VerbsEndpoint*> slots_;
   std::vector<uint32_t> free_slots_;
-  std::unordered_map<uint64_t, VerbsEndpoint*> by_nonce_;
   std::vector<VerbsEndpoint*> connecting_;
   SlabQueue<DoneItem> dones_{pools_.dones};
   size_t gone_ = 0;      // endpoints whose places wait until no Done is left of them

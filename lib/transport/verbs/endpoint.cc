@@ -1,33 +1,25 @@
 #include "transport/verbs/endpoint.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "base/log.h"
+#include "rdma/explain.h"
 #include "transport/verbs/domain.h"
-#include "transport/verbs/explain.h"
 
 namespace plait::transport::verbs {
 
 namespace {
 
-constexpr uint8_t kReceiveTimer = 12;  // 0.64 ms, after which who met no receive tries again; never needed
-constexpr int kPathMask = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-constexpr int kSendMask =
-    IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-
 std::string describe(const Op& op) {
   const char* what = op.control                      ? "a message about this connection"
                      : op.opcode == IBV_WR_RDMA_READ ? "a get"
                                                      : "a put";
-  return std::string(what) + " (" + std::string(name_of(ibv_wr_opcode(op.opcode))) + ")";
+  return std::string(what) + " (" + std::string(rdma::name_of(ibv_wr_opcode(op.opcode))) + ")";
 }
 
 }  // namespace
 
-VerbsEndpoint::VerbsEndpoint(VerbsDomain& domain, Queues& queues, uint64_t id, uint16_t counters,
+VerbsEndpoint::VerbsEndpoint(VerbsDomain& domain, rdma::Queues& queues, uint64_t id, uint16_t counters,
                              uint64_t cookie)
     : domain_(&domain),
       queues_(&queues),
@@ -42,126 +34,6 @@ VerbsEndpoint::VerbsEndpoint(VerbsDomain& domain, Queues& queues, uint64_t id, u
 VerbsEndpoint::~VerbsEndpoint() {
   close();
   if (domain_ != nullptr) domain_->forget(*this);
-}
-
-// A queue pair, with the device's newer calls where it has them.
-Status VerbsEndpoint::start() {
-  const Options& options = domain_->options();
-  ibv_qp_init_attr_ex wish{};
-  wish.qp_context = reinterpret_cast<void*>(id_);
-  wish.send_cq = wish.recv_cq = &queues_->completions();
-  wish.srq = &queues_->receives();
-  wish.qp_type = IBV_QPT_RC;
-  wish.pd = &domain_->device().pd();
-  wish.cap.max_send_wr = uint32_t(options.depth + kControls);
-  wish.cap.max_send_sge = 1;
-  wish.cap.max_inline_data = uint32_t(domain_->capabilities().inline_bytes);
-  wish.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-  wish.send_ops_flags =
-      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ;
-  ibv_context& context = domain_->device().context();
-  queue_pair_.reset(ibv_create_qp_ex(&context, &wish));
-  if (queue_pair_ != nullptr) {
-    extended_ = ibv_qp_to_qp_ex(queue_pair_.get());
-  } else {
-    wish.comp_mask = IBV_QP_INIT_ATTR_PD;
-    queue_pair_.reset(ibv_create_qp_ex(&context, &wish));
-  }
-  if (queue_pair_ == nullptr)
-    return Status::system(errno, ours() + ": a queue pair (ulimit -l? too many of them?)");
-  mine_.queue_pair = queue_pair_->qp_num;
-  mine_.sum = sum_of(mine_);
-  if (options.connect == Connect::cm) return {};
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = domain_->port();
-  attributes.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-  return apply(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
-}
-
-Status VerbsEndpoint::apply(ibv_qp_attr attributes, int mask, std::string_view step) {
-  if (queue_pair_ == nullptr) return Status(Code::state, ours() + ": its queue pair has gone");
-  const int error = ibv_modify_qp(queue_pair_.get(), &attributes, mask);
-  if (error == 0) return {};
-  std::string what = ours() + ": its queue pair could not be set to " + std::string(step);
-  if (theirs_.queue_pair != 0)
-    what += " towards " + peer_name() + " (is there a route from this port to it?)";
-  return Status::system(error, what);
-}
-
-Status VerbsEndpoint::connect(ByteView peer_ticket) noexcept {
-  if (state_ != State::opened) return Status(Code::state, ours() + ": connect() was called before");
-  auto parsed = parse_ticket(peer_ticket);
-  if (!parsed.ok()) return parsed.status();
-  const bool infiniband = mine_.link == Link::infiniband;
-  if (infiniband != (parsed->link == Link::infiniband) || (mine_.cm_port == 0) != (parsed->cm_port == 0))
-    return Status(Code::invalid,
-                  ours() + ": the ticket is of another kind of link, or of another way to connect");
-  theirs_ = *parsed;
-  state_ = State::connecting;
-  domain_->connecting().push_back(this);
-  const Status status = mine_.cm_port != 0 ? domain_->manager().connect(*this) : bring_up();
-  if (!status.ok()) fail(status.code(), std::string(status.text()));
-  return status;
-}
-
-// From INIT to where it receives, and then to where it sends. The peer may be anywhere in that.
-Status VerbsEndpoint::bring_up() {
-  const Options& options = domain_->options();
-  ibv_qp_attr a{};
-  a.qp_state = IBV_QPS_RTR;
-  a.path_mtu = ibv_mtu(std::min(mine_.mtu, theirs_.mtu));
-  a.dest_qp_num = theirs_.queue_pair;
-  a.rq_psn = (theirs_.packet + (heard_ ? 1 : 0)) & 0xffffff;
-  a.max_dest_rd_atomic = mine_.reads;
-  a.min_rnr_timer = kReceiveTimer;
-  a.ah_attr.dlid = theirs_.lid;
-  a.ah_attr.sl = options.service_level;
-  a.ah_attr.port_num = domain_->port();
-  a.ah_attr.is_global = mine_.link != Link::infiniband || theirs_.lid == 0;
-  std::memcpy(a.ah_attr.grh.dgid.raw, theirs_.gid.data(), theirs_.gid.size());
-  a.ah_attr.grh.sgid_index = uint8_t(domain_->gid_index());
-  a.ah_attr.grh.hop_limit = 64;
-  a.ah_attr.grh.traffic_class = options.traffic_class;
-  PLAIT_TRY(apply(a, IBV_QP_STATE | kPathMask, "RTR"));
-  a.qp_state = IBV_QPS_RTS;
-  a.timeout = options.timeout;
-  a.retry_cnt = options.retries;
-  a.rnr_retry = options.rnr_retries;
-  a.sq_psn = mine_.packet;
-  a.max_rd_atomic = std::min(mine_.reads, theirs_.reads);
-  PLAIT_TRY(apply(a, IBV_QP_STATE | kSendMask, "RTS"));
-  hello_due_ = true;
-  return {};
-}
-
-// The hello found nobody: the peer did not connect yet. Nothing else was sent, so all can begin anew with the
-// same numbers; what the peer has sent, its hello at most, is not expected again.
-void VerbsEndpoint::bring_up_again() noexcept {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_RESET;
-  Status status = apply(attributes, IBV_QP_STATE, "RESET");
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = domain_->port();
-  attributes.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-  if (status.ok())
-    status = apply(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT");
-  if (status.ok()) status = bring_up();
-  if (!status.ok()) fail(status.code(), std::string(status.text()));
-}
-
-// In poll(), since peers connect at much the same time: a hello that comes too early costs a timeout.
-void VerbsEndpoint::greet() noexcept {
-  if (!hello_due_) return;
-  hello_due_ = false;
-  control(0);
-}
-
-void VerbsEndpoint::become_ready() noexcept {
-  if (state_ != State::connecting || !greeted_ || !heard_) return;
-  state_ = State::ready;
-  std::erase(domain_->connecting(), this);
-  return_credits();
 }
 
 Result<std::unique_ptr<RemoteRegion>> VerbsEndpoint::import(ByteView bytes) {
@@ -186,7 +58,7 @@ void VerbsEndpoint::sent(const ibv_wc& completion) noexcept {
     return bring_up_again();
   }
   const std::string what = ours() + ": " + describe(ops_.front()) + " to " + peer_name();
-  fail(explain(completion.status).code, sentence(completion.status, what));
+  fail(rdma::explain(completion.status).code, rdma::sentence(completion.status, what));
 }
 
 void VerbsEndpoint::finish(Code code) noexcept {
@@ -210,8 +82,8 @@ void VerbsEndpoint::finish(Code code) noexcept {
 void VerbsEndpoint::received(const ibv_wc& completion, const Immediate& what) noexcept {
   if (completion.status != IBV_WC_SUCCESS) {
     if (completion.status != IBV_WC_WR_FLUSH_ERR && !over())
-      fail(explain(completion.status).code,
-           sentence(completion.status, ours() + ": what " + peer_name() + " sent"));
+      fail(rdma::explain(completion.status).code,
+           rdma::sentence(completion.status, ours() + ": what " + peer_name() + " sent"));
     return;
   }
   if (what.number != 0) {
@@ -244,20 +116,13 @@ void VerbsEndpoint::fail(Code code, std::string why) noexcept {
   std::erase(domain_->connecting(), this);
   error_ = std::move(why);
   state_ = State::failed;
-  to_error();
+  queue_pair_.fail();
   drop_ops(code);
   domain_->give({cookie_, code}, id_, true);
 }
 
-void VerbsEndpoint::to_error() noexcept {
-  if (queue_pair_ == nullptr) return;
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_ERR;
-  ibv_modify_qp(queue_pair_.get(), &attributes, IBV_QP_STATE);
-}
-
 void VerbsEndpoint::force_error() noexcept {
-  to_error();
+  queue_pair_.fail();
   if (state_ == State::ready && controls_ < kControls) control(0);
 }
 
@@ -270,20 +135,17 @@ void VerbsEndpoint::drop_ops(Code code) noexcept {
 void VerbsEndpoint::close() noexcept {
   if (state_ == State::closed || domain_ == nullptr) return;
   if (!domain_->device().is_this_process()) {  // a forked child: what the kernel holds is its parent's
-    (void)queue_pair_.release();
-    if (connection_ != nullptr) (void)connection_->id.release();
+    queue_pair_.abandon();
+    if (connection_ != nullptr) domain_->manager()->abandon(*connection_);
     return;
   }
-  std::erase(domain_->connecting(), this);
+  disconnect();
   state_ = State::closed;
-  if (mine_.cm_port != 0) domain_->manager().disconnect(*this);
-  connection_.reset();
-  to_error();
+  queue_pair_.fail();
   domain_->reap_all();
-  queue_pair_.reset();
-  extended_ = nullptr;
+  queue_pair_.destroy();
   domain_->reap_all();
-  domain_->device().forget(domain_->mail(), id_);
+  domain_->quieten(*this);
   mine_.queue_pair = 0;
   queues_->give();
   drop_ops(Code::aborted);

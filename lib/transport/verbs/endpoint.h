@@ -1,22 +1,22 @@
-// One rail to one peer: a reliable connected queue pair. endpoint.cc: its life; post.cc: taking transfers.
+// One rail to one peer: a reliable connected queue pair. connect.cc: how it gets connected; endpoint.cc: its
+// life; post.cc: taking transfers.
 #pragma once
-
-#include <rdma/rdma_cma.h>
 
 #include <memory>
 #include <string>
 
 #include "base/slab.h"
-#include "transport/verbs/queues.h"
+#include "rdma/manager.h"
+#include "rdma/queues.h"
+#include "transport/verbs/region.h"
 
 namespace plait::transport::verbs {
 
 class VerbsDomain;
-// What the connection manager has of an endpoint.
-struct Connection {
-  Owned<rdma_cm_id, rdma_destroy_id> id;
-  uint64_t from = 0;  // the peer has dialed, and this is its nonce; connect() was not called yet
-};
+
+// In the wr_id of a send: the endpoint's id, and 17 bits of its number, more than a queue holds.
+constexpr uint32_t kSequenceBits = 17, kSequence = (1U << kSequenceBits) - 1;
+constexpr size_t kControls = 8;  // hellos and credits of an endpoint that may be under way, each way
 
 // A work request under way.
 struct Op {
@@ -35,22 +35,9 @@ struct DoneItem {
   bool own = false;  // the endpoint's cookie
 };
 
-class PeerRegion final : public RemoteRegion {
- public:
-  PeerRegion(const class VerbsEndpoint* endpoint, const Key& key) noexcept
-      : RemoteRegion(key.bytes, Access(key.access)), endpoint_(endpoint), key_(key) {}
-  std::byte* mapped() const noexcept override { return nullptr; }
-  const VerbsEndpoint* endpoint() const noexcept { return endpoint_; }
-  const Key& key() const noexcept { return key_; }
-
- private:
-  const VerbsEndpoint* endpoint_;
-  const Key key_;
-};
-
 class VerbsEndpoint final : public Endpoint {
  public:
-  VerbsEndpoint(VerbsDomain& domain, Queues& queues, uint64_t id, uint16_t counters, uint64_t cookie);
+  VerbsEndpoint(VerbsDomain& domain, rdma::Queues& queues, uint64_t id, uint16_t counters, uint64_t cookie);
   ~VerbsEndpoint() override;
   Status start();
 
@@ -65,8 +52,6 @@ class VerbsEndpoint final : public Endpoint {
   // What the domain calls.
   uint64_t id() const noexcept { return id_; }
   uint32_t number() const noexcept { return mine_.queue_pair; }  // of the queue pair; 0: none
-  const Ticket& mine() const noexcept { return mine_; }
-  const Ticket& theirs() const noexcept { return theirs_; }
   void greet() noexcept;
   void sent(const ibv_wc& completion) noexcept;
   void received(const ibv_wc& completion, const Immediate& what) noexcept;
@@ -74,36 +59,31 @@ class VerbsEndpoint final : public Endpoint {
   void taken() noexcept { --held_; }  // a Done of it was
   void fail(Code code, std::string why) noexcept;
   void force_error() noexcept;
-  // The connection manager's: the queue pair can send now.
-  Status apply(ibv_qp_attr attributes, int mask, std::string_view step);
-  void connected() noexcept { hello_due_ = true; }
-  std::unique_ptr<Connection>& connection() noexcept { return connection_; }
+  void connected(const Status& status) noexcept;  // the queue pair can send now, or cannot
   void orphan() noexcept;
   std::string peer_name() const;
 
  private:
   friend class Batch;
-  Status bring_up();
+  rdma::Path path() const noexcept;
+  Status connect_by_manager();
   void bring_up_again() noexcept;
+  void disconnect() noexcept;
+  void become_ready() noexcept;
   bool over() const noexcept { return state_ == State::failed || state_ == State::closed; }
-  void to_error() noexcept;
   void return_credits() noexcept;
   bool control(uint32_t add) noexcept;
-  void become_ready() noexcept;
   void drop_ops(Code code) noexcept;
   void finish(Code code) noexcept;  // the oldest Op
   const char* refusal(const Transfer& transfer) const noexcept;
-  const char* remote_refusal(const Transfer& transfer) const noexcept;
-  const char* local_refusal(const LocalSlice& local) const noexcept;
   std::string ours() const;
 
   VerbsDomain* domain_;
-  Queues* queues_;
+  rdma::Queues* queues_;
   const uint64_t id_, cookie_;
-  Owned<ibv_qp, ibv_destroy_qp> queue_pair_;
-  ibv_qp_ex* extended_ = nullptr;
+  rdma::QueuePair queue_pair_;
   Ticket mine_, theirs_;
-  std::unique_ptr<Connection> connection_;  // by the connection manager
+  std::unique_ptr<rdma::Connection> connection_;  // null: by tickets
   State state_ = State::opened;
   std::string error_;
   bool hello_due_ = false, greeted_ = false, heard_ = false;

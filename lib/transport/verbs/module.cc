@@ -1,7 +1,7 @@
 // The module plait_verbs.so: PLAIT_NETWORK=verbs, verbs:DEVICE, verbs:DEVICE/PORT.
 #include <charconv>
-#include <cstdio>
 
+#include "rdma/ports.h"
 #include "transport/module.h"
 #include "transport/verbs/verbs.h"
 
@@ -22,19 +22,12 @@ Result<std::unique_ptr<Domain>> open(const RailRequest& request) {
   return make_domain(options);
 }
 
-std::string what_it_is(const Port& port) {
-  char text[96];
-  std::snprintf(text, sizeof text, "%s, MTU %u, %.1f GB/s, GID %d ", port.link.c_str(), port.mtu,
-                port.bandwidth_Bps / 1e9, port.gid_index);
-  return text + port.gid;
-}
-
 std::vector<RailListing> list() {
   std::string none;
   std::vector<RailListing> all;
-  for (const Port& port : find_ports(&none)) {
+  for (const rdma::Port& port : rdma::find_ports(&none)) {
     const std::string name = "verbs:" + port.device + (port.port > 1 ? "/" + std::to_string(port.port) : "");
-    all.push_back({name, port.why_not.empty() ? what_it_is(port) : std::string(), port.why_not});
+    all.push_back({name, port.why_not.empty() ? rdma::describe(port) : std::string(), port.why_not});
   }
   if (all.empty()) all.push_back({"verbs", "", none});
   return all;

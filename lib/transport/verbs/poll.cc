@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "rdma/explain.h"
 #include "transport/verbs/domain.h"
-#include "transport/verbs/explain.h"
 
 namespace plait::transport::verbs {
 
@@ -19,7 +19,7 @@ constexpr uint64_t kLookOften = 64;    // ... while something connects
 }  // namespace
 
 size_t VerbsDomain::poll(std::span<Done> done) noexcept {
-  if (++polls_ % (manager_.fd() >= 0 && !connecting_.empty() ? kLookOften : kLookEvery) == 0) hear();
+  if (++polls_ % (manager_ != nullptr && !connecting_.empty() ? kLookOften : kLookEvery) == 0) hear();
   progress();
   size_t count = 0;
   while (count < done.size() && !dones_.empty()) {
@@ -41,13 +41,13 @@ bool VerbsDomain::progress() noexcept {
   bool any = false;
   for (const auto& queues : queues_) any |= reap(*queues);
   if (mail_.waiting.load(std::memory_order_acquire)) {
-    for (const DeviceEvent& event : device_->take(mail_)) heed(event);
+    for (const rdma::DeviceEvent& event : device_->take(mail_)) heed(event);
     any = true;
   }
   return any;
 }
 
-bool VerbsDomain::reap(Queues& queues) noexcept {
+bool VerbsDomain::reap(rdma::Queues& queues) noexcept {
   std::array<ibv_wc, kCompletions> completions;
   bool any = false;
   for (int round = 0, count = kCompletions; round < kRounds && count == kCompletions; ++round) {
@@ -55,7 +55,7 @@ bool VerbsDomain::reap(Queues& queues) noexcept {
     size_t receives = 0;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[size_t(i)];
-      if (completion.wr_id == kReceive) {
+      if (completion.wr_id == rdma::kReceive) {
         ++receives;
         receive(completion);
       } else if (VerbsEndpoint* endpoint = by_id(completion.wr_id >> kSequenceBits); endpoint != nullptr) {
@@ -96,39 +96,22 @@ void VerbsDomain::receive(const ibv_wc& completion) noexcept {
 // True when there was something new.
 bool VerbsDomain::hear() noexcept {
   device_->look();
-  return manager_.look();
+  return manager_ != nullptr && manager_->look();
 }
 
-void VerbsDomain::heed(const DeviceEvent& event) noexcept {
+void VerbsDomain::heed(const rdma::DeviceEvent& event) noexcept {
   const std::string what = place_ + ": " + ibv_event_type_str(event.type);
-  switch (event.type) {
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-      if (VerbsEndpoint* endpoint = by_id(event.endpoint); endpoint != nullptr) {
-        const bool access = event.type == IBV_EVENT_QP_ACCESS_ERR;
-        endpoint->fail(access ? Code::auth : Code::peer,
-                       what + ": " + endpoint->peer_name() +
-                           (access ? " tried to reach memory that it may not, or that was taken back"
-                                   : " sent what its queue pair does not take, or the device failed"));
-      }
-      return;
-    case IBV_EVENT_PORT_ERR:
-      if (event.port == port())
-        fail_all(Code::system,
-                 what + ": the port went down; look at the cable, the switch, the interface (ip link)");
-      return;
-    case IBV_EVENT_DEVICE_FATAL:
-    case IBV_EVENT_CQ_ERR:
-    case IBV_EVENT_SRQ_ERR:
-      return fail_all(Code::system,
-                      what + ": the device or its driver failed; look at the kernel's log (dmesg)");
-    case IBV_EVENT_GID_CHANGE:
-      log::warn("{}: the addresses of the port changed: endpoints may lose their peers", what);
-      return;
-    default:
-      log::debug("{}", what);
-  }
+  const auto [scope, code, cause] = rdma::explain(event.type);
+  const std::string why = what + ": " + std::string(cause);
+  VerbsEndpoint* endpoint = scope == rdma::Scope::queue_pair ? by_id(event.user) : nullptr;
+  if (endpoint != nullptr)
+    endpoint->fail(code, what + ": " + endpoint->peer_name() + " " + std::string(cause));
+  else if (scope == rdma::Scope::device || (scope == rdma::Scope::port && event.port == port_.port.port))
+    fail_all(code, why);
+  else if (scope == rdma::Scope::warning)
+    log::warn("{}", why);
+  else
+    log::debug("{}", what);
 }
 
 void VerbsDomain::fail_all(Code code, const std::string& why) noexcept {
@@ -141,15 +124,7 @@ void VerbsDomain::fail_all(Code code, const std::string& why) noexcept {
 // ring.
 bool VerbsDomain::arm() noexcept {
   if (!dones_.empty()) return false;
-  ibv_cq* rung = nullptr;
-  void* context = nullptr;
-  while (ibv_get_cq_event(channel_.get(), &rung, &context) == 0) {
-    auto& queues = *static_cast<Queues*>(context);
-    if (++queues.unacknowledged == 1024) {
-      ibv_ack_cq_events(rung, queues.unacknowledged);
-      queues.unacknowledged = 0;
-    }
-  }
+  rdma::Queues::hush(*channel_);
   const bool heard = hear();
   for (const auto& queues : queues_) queues->arm();
   return !progress() && !heard && dones_.empty();

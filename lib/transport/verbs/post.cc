@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <typeinfo>
 
+#include "transport/transfers.h"
 #include "transport/verbs/domain.h"
 
 namespace plait::transport::verbs {
@@ -20,28 +21,6 @@ const PeerRegion& region_of(const Transfer& transfer) noexcept {
 ibv_wr_opcode opcode_of(const Transfer& transfer) noexcept {
   if (transfer.verb == Verb::get && transfer.remote.bytes != 0) return IBV_WR_RDMA_READ;
   return transfer.signal.add != 0 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-}
-
-// The calls that newer drivers have, for what ibv_post_send() takes.
-int post_extended(ibv_qp_ex& queue_pair, const ibv_send_wr* request) noexcept {
-  ibv_wr_start(&queue_pair);
-  for (; request != nullptr; request = request->next) {
-    const auto& [address, key] = request->wr.rdma;
-    queue_pair.wr_id = request->wr_id;
-    queue_pair.wr_flags = request->send_flags;
-    if (request->opcode == IBV_WR_RDMA_READ)
-      ibv_wr_rdma_read(&queue_pair, key, address);
-    else if (request->opcode == IBV_WR_RDMA_WRITE)
-      ibv_wr_rdma_write(&queue_pair, key, address);
-    else
-      ibv_wr_rdma_write_imm(&queue_pair, key, address, request->imm_data);
-    const ibv_sge* part = request->sg_list;
-    if ((request->send_flags & IBV_SEND_INLINE) != 0)
-      ibv_wr_set_inline_data(&queue_pair, reinterpret_cast<void*>(part->addr), part->length);
-    else
-      ibv_wr_set_sge_list(&queue_pair, size_t(request->num_sge), part);
-  }
-  return ibv_wr_complete(&queue_pair);
 }
 
 }  // namespace
@@ -89,10 +68,7 @@ class Batch {
     if (unasked_ >= 0) chain_.requests[size_t(unasked_)].send_flags |= IBV_SEND_SIGNALED;
     if (unasked_ >= 0) endpoint_.silent_ = uint32_t(count_) - 1 - uint32_t(unasked_);
     chain_.requests[count_ - 1].next = nullptr;
-    ibv_send_wr* bad = nullptr;
-    const int error = endpoint_.extended_ != nullptr
-                          ? post_extended(*endpoint_.extended_, chain_.requests.data())
-                          : ibv_post_send(endpoint_.queue_pair_.get(), chain_.requests.data(), &bad);
+    const int error = endpoint_.queue_pair_.post(chain_.requests.data());
     chain_.work.requests += count_;
     ++chain_.work.doorbells;
     count_ = 0;
@@ -182,44 +158,21 @@ bool VerbsEndpoint::control(uint32_t add) noexcept {
 
 // Null when it keeps to the contract.
 const char* VerbsEndpoint::refusal(const Transfer& transfer) const noexcept {
-  if (transfer.verb == Verb::flush) return nullptr;
-  if (transfer.verb != Verb::put && transfer.verb != Verb::get) return "no such verb";
-  if (transfer.verb == Verb::get && transfer.signal.add != 0) return "a get carries no signal";
+  if (const char* why = refusal_of(transfer, theirs_.counters)) return why;
   if (transfer.signal.add > kMaxAdd) return "a signal adds 1023 at most";
-  if (transfer.signal.add != 0 && transfer.signal.counter >= theirs_.counters)
-    return "the peer has no such counter";
-  if (transfer.local.bytes != transfer.remote.bytes) return "the slices differ in length";
-  if (transfer.remote.bytes == 0) return nullptr;
-  if (transfer.verb == Verb::get || transfer.local.bytes > domain_->capabilities().inline_bytes ||
-      transfer.local.region != nullptr) {
-    if (const char* why = local_refusal(transfer.local)) return why;
-  }
-  return remote_refusal(transfer);
-}
-
-const char* VerbsEndpoint::local_refusal(const LocalSlice& local) const noexcept {
-  const Region* region = local.region;
-  if (region == nullptr || typeid(*region) != typeid(VerbsRegion))
-    return "local memory is in no region of verbs";
-  if (static_cast<const VerbsRegion*>(region)->device() != &domain_->device())
-    return "the local region is of another device";
-  const auto at =
-      reinterpret_cast<uintptr_t>(local.data) - reinterpret_cast<uintptr_t>(region->memory().base);
-  return in_bounds(at, local.bytes, region->memory().bytes) ? nullptr : "the local slice is out of bounds";
-}
-
-const char* VerbsEndpoint::remote_refusal(const Transfer& transfer) const noexcept {
-  if (transfer.local.data == nullptr) return "no local memory";
-  const RemoteRegion* remote = transfer.remote.region;
-  if (remote == nullptr || typeid(*remote) != typeid(PeerRegion)) return "no remote region of verbs";
+  if (transfer.verb == Verb::flush || transfer.remote.bytes == 0) return nullptr;
+  const RemoteRegion& remote = *transfer.remote.region;
+  if (typeid(remote) != typeid(PeerRegion)) return "no remote region of verbs";
   if (region_of(transfer).endpoint() != this) return "the remote region was imported by another endpoint";
-  const size_t bytes = transfer.remote.bytes;
-  if (bytes > domain_->capabilities().max_transfer ||
-      !in_bounds(transfer.remote.offset, bytes, remote->bytes()))
-    return "the remote slice is out of bounds";
-  if (transfer.verb == Verb::put && !may_write(remote->access()))
-    return "the peer's region may not be written";
-  if (transfer.verb == Verb::get && !may_read(remote->access())) return "the peer's region may not be read";
+  const Capabilities& able = domain_->capabilities();
+  if (transfer.remote.bytes > able.max_transfer) return "it is longer than max_transfer";
+  const Region* local = transfer.local.region;
+  if (local == nullptr && transfer.verb == Verb::put && transfer.local.bytes <= able.inline_bytes)
+    return nullptr;
+  if (local == nullptr || typeid(*local) != typeid(VerbsRegion))
+    return "local memory is in no region of verbs";
+  if (static_cast<const VerbsRegion*>(local)->device() != &domain_->device())
+    return "the local region is of another device";
   return nullptr;
 }
 

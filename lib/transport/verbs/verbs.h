@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "transport/transport.h"
@@ -23,7 +22,7 @@ enum class Connect : uint8_t {
 struct Options {
   std::string device;  // "mlx5_0"; empty: that of the first port that can be used
   uint8_t port = 0;    // from 1; 0: the first that can be used
-  int gid_index = -1;  // -1: chosen by rule, see choose_gid()
+  int gid_index = -1;  // -1: chosen by rule, see rdma::choose_gid()
   Connect connect = Connect::tickets;
   std::string label;  // name(); empty: "verbs:DEVICE"
 
@@ -47,22 +46,6 @@ struct Options {
 // the options make no sense or name what is not there; Code::system, with the call and the device, when one
 // is refused.
 Result<std::unique_ptr<Domain>> make_domain(const Options& options);
-
-// A port of a device of this machine.
-struct Port {
-  std::string device;
-  uint8_t port = 0;
-  std::string why_not;       // it cannot be used; empty: it can
-  std::string link;          // "Ethernet", "InfiniBand"
-  int gid_index = -1;        // chosen by rule
-  std::string gid, gid_why;  // "10.0.0.1 (RoCE v2)"; why this one
-  double bandwidth_Bps = 0;
-  uint32_t mtu = 0;  // bytes
-  uint64_t max_message = 0;
-  bool memory_windows = false, on_demand_paging = false, dmabuf = false;
-};
-// All of them, those that cannot be used too. `none`: why there are none.
-std::vector<Port> find_ports(std::string* none = nullptr);
 
 // What a domain gave to its device so far: work requests, and calls that told the device of them (doorbells).
 struct Work {

@@ -2,18 +2,19 @@
 // padding: every byte has a meaning, and is checked. Parsers are functions of the bytes alone.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "base/bytes.h"
-#include "base/status.h"
+#include "rdma/gid.h"
+#include "transport/keys.h"
 #include "transport/transport.h"
 
 namespace plait::transport::verbs {
 
 constexpr uint32_t kMagic = 0x42525650;  // "PVRB"
 constexpr uint16_t kVersion = 1;
+constexpr Maker kMaker{"verbs", "verbs", kMagic, kVersion};
 
 // A signal: 22 bits say which counter of the target's domain moves, 10 by how much. An endpoint has 128 of
 // these numbers; the first is its own: it returns credits, and 0 of them is a hello.
@@ -30,8 +31,10 @@ constexpr Immediate unpack(uint32_t bits) noexcept {
   return {bits >> (kAddBits + kNumbersBits), bits >> kAddBits & ((1U << kNumbersBits) - 1), bits & kMaxAdd};
 }
 
-using Gid = std::array<uint8_t, 16>;  // network order
-enum class Link : uint8_t { infiniband = 1, roce1 = 2, roce2 = 3 };
+using rdma::Gid;
+using rdma::is_ip4;
+using rdma::Link;
+using rdma::to_string;
 
 struct Ticket {
   uint32_t magic = kMagic;
@@ -71,16 +74,6 @@ struct Identity {
   uint64_t subnet = 0;  // InfiniBand: prefix
 };
 static_assert(sizeof(Identity) == 16);
-
-// "10.0.0.1" for an IPv4 address mapped into it, else as IPv6.
-std::string to_string(const Gid& gid);
-bool is_ip4(const Gid& gid) noexcept;
-
-uint64_t sum_of(ByteView bytes) noexcept;
-template <class T>
-uint64_t sum_of(const T& value) noexcept {
-  return sum_of(bytes_of(value).first(sizeof value - sizeof value.sum));
-}
 
 // Code::invalid for what is damaged or something else, Code::version for what another plait wrote.
 Result<Ticket> parse_ticket(ByteView bytes);

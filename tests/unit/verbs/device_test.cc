@@ -189,11 +189,11 @@ TEST(Device, MemoryThatCannotBeExposedIsRefused) {
   EXPECT_TRUE(says(unmapped.status().text(), "mapped")) << unmapped.status().text();
   Memory device{a.memory.data(), 4096, MemoryKind::device, 0, 0, 0};
   const auto dmabuf = a.domain->expose(device, Access::none);
-  if (!find_ports()[0].dmabuf) {
+  if (!rdma::find_ports()[0].dmabuf) {
     EXPECT_EQ(dmabuf.status().code(), Code::unsupported);
   }
   EXPECT_TRUE(says(dmabuf.status().text(), "dmabuf")) << dmabuf.status().text();
-  if (!find_ports()[0].on_demand_paging) {
+  if (!rdma::find_ports()[0].on_demand_paging) {
     Options options;
     options.on_demand_paging = true;
     const auto made = make_domain(options);

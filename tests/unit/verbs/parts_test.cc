@@ -1,9 +1,11 @@
 // What needs no device: parsing, choosing, explaining, refusing.
-#include "transport/verbs/explain.h"
-#include "transport/verbs/ports.h"
+#include "rdma/explain.h"
+#include "rdma/ports.h"
 #include "unit/verbs/rig.h"
 
 namespace plait::transport::verbs::test {
+
+using namespace rdma;
 namespace {
 
 Ticket good_ticket() {

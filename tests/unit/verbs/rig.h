@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "rdma/ports.h"
 #include "transport/verbs/verbs.h"
 #include "transport/verbs/wire.h"
 
@@ -18,7 +19,7 @@ constexpr size_t kBytes = size_t{1} << 20;
 // The n-th of the ports that can be used; none: no device.
 inline std::string device(size_t n) {
   std::vector<std::string> names;
-  for (const Port& port : find_ports()) {
+  for (const rdma::Port& port : rdma::find_ports()) {
     if (port.why_not.empty()) names.push_back(port.device);
   }
   return names.empty() ? std::string() : names[n % names.size()];

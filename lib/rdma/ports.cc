@@ -1,11 +1,12 @@
-#include "transport/verbs/ports.h"
+#include "rdma/ports.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
-namespace plait::transport::verbs {
+namespace plait::rdma {
 
 namespace {
 
@@ -128,6 +129,13 @@ OpenPort look_at(ibv_context& context, uint8_t number, int gid_index) {
   return open;
 }
 
+std::string describe(const Port& port) {
+  char text[96];
+  std::snprintf(text, sizeof text, "%s, MTU %u, %.1f GB/s, GID %d ", port.link.c_str(), port.mtu,
+                port.bandwidth_Bps / 1e9, port.gid_index);
+  return text + port.gid;
+}
+
 std::string for_each_device(const std::function<bool(ibv_device&)>& each) {
   int count = 0;
   const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(ibv_get_device_list(&count),
@@ -164,4 +172,4 @@ std::vector<Port> find_ports(std::string* none) {
   return ports;
 }
 
-}  // namespace plait::transport::verbs
+}  // namespace plait::rdma

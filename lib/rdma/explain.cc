@@ -1,4 +1,4 @@
-#include "transport/verbs/explain.h"
+#include "rdma/explain.h"
 
 #include <sys/resource.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <cerrno>
 
-namespace plait::transport::verbs {
+namespace plait::rdma {
 
 namespace {
 
@@ -69,6 +69,28 @@ const Explanation& explain(ibv_wc_status status) noexcept {
   return found == kExplanations.end() ? kUnknown : *found;
 }
 
+EventExplanation explain(ibv_event_type type) noexcept {
+  switch (type) {
+    case IBV_EVENT_QP_ACCESS_ERR:
+      return {Scope::queue_pair, Code::auth, "tried to reach memory that it may not, or that was taken back"};
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+      return {Scope::queue_pair, Code::peer, "sent what its queue pair does not take, or the device failed"};
+    case IBV_EVENT_PORT_ERR:
+      return {Scope::port, Code::system,
+              "the port went down; look at the cable, the switch, the interface (ip link)"};
+    case IBV_EVENT_DEVICE_FATAL:
+    case IBV_EVENT_CQ_ERR:
+    case IBV_EVENT_SRQ_ERR:
+      return {Scope::device, Code::system,
+              "the device or its driver failed; look at the kernel's log (dmesg)"};
+    case IBV_EVENT_GID_CHANGE:
+      return {Scope::warning, Code::ok, "the addresses of the port changed: endpoints may lose their peers"};
+    default:
+      return {Scope::note, Code::ok, "nothing fails by it"};
+  }
+}
+
 std::string_view name_of(ibv_wr_opcode opcode) noexcept {
   switch (opcode) {
     case IBV_WR_RDMA_WRITE:
@@ -111,4 +133,4 @@ Status registration_failed(int error, size_t bytes, std::string_view device) {
   return Status(code, std::string(status.text()));
 }
 
-}  // namespace plait::transport::verbs
+}  // namespace plait::rdma

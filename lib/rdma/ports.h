@@ -6,11 +6,30 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "transport/verbs/verbs.h"
-#include "transport/verbs/wire.h"
+#include "base/status.h"
+#include "rdma/gid.h"
 
-namespace plait::transport::verbs {
+namespace plait::rdma {
+
+// A port of a device of this machine.
+struct Port {
+  std::string device;
+  uint8_t port = 0;
+  std::string why_not;       // it cannot be used; empty: it can
+  std::string link;          // "Ethernet", "InfiniBand"
+  int gid_index = -1;        // chosen by rule
+  std::string gid, gid_why;  // "10.0.0.1 (RoCE v2)"; why this one
+  double bandwidth_Bps = 0;
+  uint32_t mtu = 0;  // bytes
+  uint64_t max_message = 0;
+  bool memory_windows = false, on_demand_paging = false, dmabuf = false;
+};
+// All of them, those that cannot be used too. `none`: why there are none.
+std::vector<Port> find_ports(std::string* none = nullptr);
+// "Ethernet, MTU 1024, 12.5 GB/s, GID 1 10.0.0.1 (RoCE v2)"
+std::string describe(const Port& port);
 
 struct GidEntry {
   uint32_t index = 0;
@@ -41,4 +60,4 @@ uint32_t bytes_of_mtu(ibv_mtu mtu) noexcept;
 double bandwidth_of(const ibv_port_attr& attributes) noexcept;  // bytes a second; 0: not known
 bool has_dmabuf(ibv_context& context) noexcept;
 
-}  // namespace plait::transport::verbs
+}  // namespace plait::rdma

@@ -1,37 +1,50 @@
-#include "transport/verbs/queues.h"
+#include "rdma/queues.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
-namespace plait::transport::verbs {
+namespace plait::rdma {
 
 Result<std::unique_ptr<Queues>> Queues::make(Device& device, ibv_comp_channel& channel, const Needs& needs,
-                                             size_t endpoints) {
+                                             size_t users) {
   const ibv_device_attr& limits = device.attributes().orig_attr;
-  endpoints = std::min(
-      {endpoints, size_t(limits.max_srq_wr) / needs.receives, size_t(limits.max_cqe) / needs.completions});
+  users = std::min(
+      {users, size_t(limits.max_srq_wr) / needs.receives, size_t(limits.max_cqe) / needs.completions});
   const std::string name(device.name());
-  if (endpoints == 0)
-    return Status(Code::unsupported,
-                  name + ": its queues are too short for one endpoint: ask for less depth or fewer signals");
+  if (users == 0)
+    return Status(
+        Code::unsupported,
+        name + ": its queues are too short for one queue pair: ask for less depth or fewer signals");
   auto made = std::make_unique<Queues>();
   made->completions_.reset(
-      ibv_create_cq(&device.context(), int(endpoints * needs.completions), made.get(), &channel, 0));
+      ibv_create_cq(&device.context(), int(users * needs.completions), made.get(), &channel, 0));
   if (made->completions_ == nullptr) return Status::system(errno, name + ": a completion queue (ulimit -l?)");
   ibv_srq_init_attr attributes{};
-  attributes.attr.max_wr = uint32_t(endpoints * needs.receives);
+  attributes.attr.max_wr = uint32_t(users * needs.receives);
   attributes.attr.max_sge = 1;
   made->receives_.reset(ibv_create_srq(&device.pd(), &attributes));
   if (made->receives_ == nullptr)
     return Status::system(errno, name + ": a shared receive queue (ulimit -l?)");
-  made->endpoints_ = endpoints;
-  made->refill(endpoints * needs.receives);
+  made->users_ = users;
+  made->refill(users * needs.receives);
   return made;
 }
 
 Queues::~Queues() {
-  if (unacknowledged != 0) ibv_ack_cq_events(completions_.get(), unacknowledged);
+  if (unacknowledged_ != 0) ibv_ack_cq_events(completions_.get(), unacknowledged_);
+}
+
+// To acknowledge an event takes a lock, so it is done for many at once.
+void Queues::hush(ibv_comp_channel& channel) noexcept {
+  ibv_cq* rung = nullptr;
+  void* context = nullptr;
+  while (ibv_get_cq_event(&channel, &rung, &context) == 0) {
+    auto& queues = *static_cast<Queues*>(context);
+    if (++queues.unacknowledged_ < 1024) continue;
+    ibv_ack_cq_events(rung, queues.unacknowledged_);
+    queues.unacknowledged_ = 0;
+  }
 }
 
 // A queue pair may have taken a receive that it never completed. When it did not, the queue is full, which is
@@ -57,4 +70,4 @@ void Queues::refill(size_t count) noexcept {
   }
 }
 
-}  // namespace plait::transport::verbs
+}  // namespace plait::rdma

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace plait::transport::shm {
+namespace plait {
 
 // Constant-initialised, so a plain static. No lock: a fork() in the midst of another thread's call leaves the
 // child nothing locked. What ancestors made stays, since it may still be read here.
@@ -42,4 +42,4 @@ class PerProcess {
   std::atomic<Slot*> current_{nullptr};
 };
 
-}  // namespace plait::transport::shm
+}  // namespace plait
