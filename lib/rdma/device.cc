@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/per_process.h"
+#include "rdma/windows.h"
 
 namespace plait::rdma {
 
@@ -48,7 +49,7 @@ Status Device::start() {
   if (pd_ == nullptr) return Status::system(errno, std::string(name()) + ": a protection domain");
   if (const int error = ibv_query_device_ex(context_, nullptr, &attributes_); error != 0)
     return Status::system(error, std::string(name()) + ": asking what the device can do");
-  registrations_ = std::make_unique<Registrations>(*pd_, name());
+  registrations_ = std::make_unique<Registrations>(make_registrar(*pd_, name()));
   const int flags = fcntl(context_->async_fd, F_GETFL);
   if (flags < 0 || fcntl(context_->async_fd, F_SETFL, flags | O_NONBLOCK) != 0)
     return Status::system(errno, std::string(name()) + ": the descriptor of its events");
@@ -56,9 +57,32 @@ Status Device::start() {
 }
 
 Device::~Device() {
+  windows_owned_.reset();
+  registrations_.reset();
   if (!is_this_process()) return;
   if (pd_ != nullptr) ibv_dealloc_pd(pd_);
   ibv_close_device(context_);
+}
+
+// With its help for forks on, libibverbs takes memory out of what a child inherits while it is registered, and puts it
+// back when that ends, whatever is mapped there by then.
+Status Device::keep_registrations(size_t bytes, bool trusting) {
+  if (ibv_is_fork_initialized() == IBV_FORK_ENABLED)
+    return Status(Code::unsupported, "libibverbs' help for forks is on (ibv_fork_init, RDMAV_FORK_SAFE)");
+  auto watch = MemoryWatch::of_process(trusting);
+  if (!watch.ok()) return watch.status();
+  registrations_->keep(std::move(*watch), {bytes});
+  return {};
+}
+
+Status Device::use_windows(const OpenPort& port) {
+  const std::lock_guard guard(lock_);
+  if (windows() != nullptr) return {};
+  auto made = Windows::make(*this, port);
+  if (!made.ok()) return made.status();
+  windows_owned_ = std::move(*made);
+  windows_.store(windows_owned_.get(), std::memory_order_release);
+  return {};
 }
 
 void Device::subscribe(Mail& mail) {
@@ -77,6 +101,7 @@ void Device::forget(Mail& mail, uint64_t user) noexcept {
 }
 
 void Device::look() noexcept {
+  registrations_->tidy();
   const std::lock_guard guard(lock_);
   ibv_async_event event;
   while (ibv_get_async_event(context_, &event) == 0) {

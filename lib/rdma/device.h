@@ -30,6 +30,9 @@ struct Mail {
   Fd wake;  // an eventfd
 };
 
+class Windows;
+struct OpenPort;
+
 class Device {
  public:
   // The one that this process has opened already, if anybody still uses it.
@@ -44,6 +47,12 @@ class Device {
   const ibv_device_attr_ex& attributes() const noexcept { return attributes_; }
   std::string_view name() const noexcept { return ibv_get_device_name(context_->device); }
   Registrations& registrations() noexcept { return *registrations_; }
+  // Registrations are kept for later, where it is sure that they stay true: of so many bytes that nobody
+  // uses. memory_watch.h tells of `trusting`. An error: nothing is kept, and why.
+  Status keep_registrations(size_t bytes, bool trusting);
+  // Peers get their keys from memory windows from now on. An error: the device has none.
+  Status use_windows(const OpenPort& port);
+  Windows* windows() const noexcept { return windows_.load(std::memory_order_acquire); }  // or null
 
   void subscribe(Mail& mail);
   void unsubscribe(Mail& mail) noexcept;
@@ -60,6 +69,8 @@ class Device {
   ibv_pd* pd_ = nullptr;
   ibv_device_attr_ex attributes_{};
   std::unique_ptr<Registrations> registrations_;
+  std::unique_ptr<Windows> windows_owned_;
+  std::atomic<Windows*> windows_{nullptr};
   std::mutex lock_;
   std::vector<Mail*> mails_;
 };

@@ -133,7 +133,7 @@ Status Manager::raise(Connection& c, std::initializer_list<ibv_qp_state> states)
     attributes.qp_state = state;
     if (rdma_init_qp_attr(c.id.get(), &attributes, &mask) != 0)
       return refused(c, "what the connection manager knows of peer");
-    if (state == IBV_QPS_INIT) attributes.qp_access_flags = kPeersMay;
+    if (state == IBV_QPS_INIT) attributes.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
     if (state == IBV_QPS_INIT) mask |= IBV_QP_ACCESS_FLAGS;
     if (state == IBV_QPS_RTS) attributes.timeout = options_.timeout;
     PLAIT_TRY(c.queue_pair->set(attributes, mask, "what the connection manager wants"));

@@ -72,11 +72,11 @@ Status QueuePair::set(ibv_qp_attr attributes, int mask, std::string_view step) {
   return Status::system(error, "the queue pair could not be set to " + std::string(step));
 }
 
-Status QueuePair::init(uint8_t port) {
+Status QueuePair::init(uint8_t port, unsigned rights) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = port;
-  attributes.qp_access_flags = kPeersMay;
+  attributes.qp_access_flags = rights;
   return set(attributes, kInitMask, "INIT");
 }
 

@@ -38,8 +38,9 @@ class QueuePair {
   // In a forked child: leaves it to the parent.
   void abandon() noexcept { (void)made_.release(); }
 
-  // To INIT, where peers may read and write; and from there to where it receives and sends.
-  Status init(uint8_t port);
+  // To INIT; and from there to where it receives and sends. `rights`: of the other side, regions have their
+  // own.
+  Status init(uint8_t port, unsigned rights = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
   Status bring_up(const Path& path);
   Status reset();
   void fail() noexcept;  // to ERR
@@ -53,9 +54,6 @@ class QueuePair {
   Owned<ibv_qp, ibv_destroy_qp> made_;
   ibv_qp_ex* extended_ = nullptr;  // where the driver has the newer calls
 };
-
-// Rights of peers to a queue pair; regions have their own.
-constexpr unsigned kPeersMay = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
 // How much a work request can carry inside, `wanted` at most: known only when a queue pair was made.
 Result<uint32_t> inline_limit(Device& device, uint32_t wanted);

@@ -40,14 +40,15 @@ Backend verbs_backend(std::string name, const verbs::Options& options) {
 }  // namespace
 
 std::vector<Backend> verbs_backends() {
-  verbs::Options manager, little;
+  verbs::Options manager, little, windows;
   manager.connect = verbs::Connect::cm;
   little.depth = 2;
   little.signals = 3;
   little.inline_bytes = 0;
   little.mtu = 256;
+  windows.memory_windows = windows.trusting = true;  // nothing here puts guards into memory
   return {verbs_backend("verbs_tickets", {}), verbs_backend("verbs_cm", manager),
-          verbs_backend("verbs_little", little)};
+          verbs_backend("verbs_little", little), verbs_backend("verbs_windows", windows)};
 }
 
 }  // namespace plait::transport::conformance

@@ -74,6 +74,11 @@ Work work_of(const Domain& domain) noexcept {
   return const_cast<VerbsDomain&>(static_cast<const VerbsDomain&>(domain)).chain().work;
 }
 
+Registered registered_of(const Domain& domain) noexcept {
+  const auto counts = static_cast<const VerbsDomain&>(domain).device().registrations().counts();
+  return {counts.made, counts.found};
+}
+
 VerbsDomain::VerbsDomain(const Options& options, rdma::UsablePort&& port)
     : options_(options),
       device_(std::move(port.device)),
@@ -103,6 +108,7 @@ Status VerbsDomain::start() {
   capabilities_.inline_bytes = *most;
   PLAIT_TRY(grow());
   device_->subscribe(mail_);
+  start_cache();
   log::info("{}: {}, {}, {}; inline {} bytes", options_.label, place_, describe(port_.port),
             port_.port.gid_why, *most);
   return {};
@@ -125,6 +131,15 @@ Status VerbsDomain::start_manager() {
   });
   PLAIT_TRY(manager_->start(port_.gid.entry.gid));
   return watch(manager_->fd());
+}
+
+void VerbsDomain::start_cache() {
+  if (options_.cached_bytes == 0 || options_.on_demand_paging) return;
+  Status status = device_->keep_registrations(options_.cached_bytes, options_.trusting);
+  if (status.ok() && options_.memory_windows) status = device_->use_windows(port_);
+  if (!status.ok())
+    log::info("{}: registrations that are not used any more are not kept{}: {}", options_.label,
+              device_->registrations().keeps() ? " of what peers reach" : "", status.text());
 }
 
 VerbsDomain::~VerbsDomain() {

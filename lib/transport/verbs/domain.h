@@ -59,6 +59,7 @@ class VerbsDomain final : public Domain {
  private:
   Status watch(int fd);
   Status start_manager();
+  void start_cache();
   Result<rdma::Queues*> room();
   Status grow();
   VerbsEndpoint* by_id(uint64_t id) noexcept;

@@ -35,10 +35,19 @@ struct Options {
   // Where the target has no receive: cannot be, since signals are credits. 7: for ever.
   uint8_t rnr_retries = 6;
 
-  uint16_t depth = 128;           // transfers outstanding on an endpoint, 1 to 4096
-  uint16_t signals = 64;          // that the target did not poll yet, of an endpoint, 1 to 1024
-  uint32_t inline_bytes = 256;    // asked for; less where the device has less
-  bool relaxed_ordering = true;   // where it is safe: memory that peers do not write
+  uint16_t depth = 128;          // transfers outstanding on an endpoint, 1 to 4096
+  uint16_t signals = 64;         // that the target did not poll yet, of an endpoint, 1 to 1024
+  uint32_t inline_bytes = 256;   // asked for; less where the device has less
+  bool relaxed_ordering = true;  // where it is safe: memory that peers do not write
+  // Registrations that no region uses any more are kept, up to so many bytes, and found again, where it is
+  // certain that they stay true; elsewhere the log says why not. `trusting`: also where the kernel does not
+  // tell of guards that are put into memory (MADV_GUARD_INSTALL, Linux 6.13): who sets it knows that nobody
+  // does that.
+  size_t cached_bytes = size_t{256} << 20;
+  bool trusting = false;
+  // What peers reach is kept, too: their keys are of memory windows, which end with the region. Soft-RoCE (Linux 6.1)
+  // finishes a packet that it has begun after the window has gone, so not there in earnest.
+  bool memory_windows = false;
   bool on_demand_paging = false;  // regions are not pinned; Code::unsupported where the device cannot
 };
 
@@ -52,6 +61,12 @@ struct Work {
   uint64_t requests = 0, doorbells = 0;
 };
 Work work_of(const Domain& domain) noexcept;  // of this back end
+
+// Registrations of its device: made, and found again.
+struct Registered {
+  uint64_t made = 0, found = 0;
+};
+Registered registered_of(const Domain& domain) noexcept;  // of this back end
 
 // For tests: the queue pair fails as if the device had found an error.
 void force_error(Endpoint& endpoint) noexcept;  // of this back end
