@@ -77,7 +77,7 @@ class Plait final : public Contestant {
     return rank_ == 1 ? settle() : Status();
   }
 
-  void idle() override { domain_->poll({}); }
+  void progress() override { domain_->poll({}); }
 
  private:
   template <class F>
@@ -178,7 +178,7 @@ class Bare final : public Contestant {
     return drain(0);
   }
 
-  void idle() override { ucp_worker_progress(worker_); }
+  void progress() override { ucp_worker_progress(worker_); }
 
  private:
   Status start() {
