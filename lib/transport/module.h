@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -41,6 +42,12 @@ struct Module {
   Result<std::unique_ptr<Domain>> (*open)(const RailRequest& request);
   std::vector<RailListing> (*list)();
 };
+
+// A Module::log_to: for a module's own copy of the log.
+inline void log_to(log::Sink sink) {
+  log::set_sink(std::move(sink));
+  log::set_level(log::Level::trace);
+}
 
 // What must be equal for types to be shared.
 constexpr std::string_view kModuleBuild = PLAIT_BUILD;

@@ -46,6 +46,21 @@ void Op::fill(const Transfer& transfer) noexcept {
   bytes = transfer.remote.bytes;
 }
 
+size_t OwnedDones::take(std::span<Done> done) noexcept {
+  size_t count = 0;
+  for (; count < done.size() && !queue_.empty(); queue_.pop()) done[count++] = queue_.front().done;
+  return count;
+}
+
+void OwnedDones::leave(SlabQueue<DoneItem>& to) noexcept {
+  while (queue_.size() > (own_ ? 1U : 0U)) {
+    const Done done = queue_.front().done;
+    queue_.pop();
+    to.push().done = done;
+  }
+  queue_.clear();
+}
+
 const char* refusal_of(const Transfer& transfer, uint32_t counters) noexcept {
   if (transfer.verb == Verb::flush) return nullptr;
   if (transfer.verb != Verb::put && transfer.verb != Verb::get) return "no such verb";

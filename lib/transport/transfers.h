@@ -74,7 +74,7 @@ class OpList {
 class OpQueue {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
-  Op& front() noexcept { return *first_; }
+  Op& front() const noexcept { return *first_; }
   void push(Op& op) noexcept {
     op.next = nullptr;
     (first_ == nullptr ? first_ : last_->next) = &op;
@@ -97,6 +97,30 @@ struct Served {
 struct DoneItem {
   DoneItem* next = nullptr;
   Done done;
+};
+
+// The Dones of an endpoint until its domain takes them: its transfers', and the one of its own cookie, the
+// last.
+class OwnedDones {
+ public:
+  explicit OwnedDones(Slab<DoneItem>& slab) noexcept : queue_(slab) {}
+  bool empty() const noexcept { return queue_.empty(); }
+  size_t size() const noexcept { return queue_.size(); }
+  void push(const Done& done) noexcept { queue_.push().done = done; }
+  // The own one, which comes once.
+  void push_own(const Done& done) noexcept {
+    if (!own_) push(done);
+    own_ = true;
+  }
+  // Into `done`, from the front; how many.
+  size_t take(std::span<Done> done) noexcept;
+  // The endpoint goes: moves those of its transfers. Its own cookie means nothing any more.
+  void leave(SlabQueue<DoneItem>& to) noexcept;
+  void clear() noexcept { queue_.clear(); }
+
+ private:
+  SlabQueue<DoneItem> queue_;
+  bool own_ = false;
 };
 
 // Null when it keeps to the contract: for post(). `counters`: of the peer. The first looks at what is the

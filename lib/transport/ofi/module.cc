@@ -48,11 +48,6 @@ std::vector<RailListing> list() {
   return all;
 }
 
-void log_to(log::Sink sink) {
-  log::set_sink(std::move(sink));
-  log::set_level(log::Level::trace);
-}
-
 constexpr Module kModule{kModuleBuild, log_to, open, list};
 
 }  // namespace

@@ -1,80 +1,54 @@
-// The domain: UCX's worker, the endpoints it knows, and what polling and sleeping mean.
+// The domain: UCX's worker, the peers it met, and what polling and sleeping mean.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "transport/am/domain.h"
 #include "transport/ucx/endpoint.h"
 #include "transport/ucx/library.h"
 
 namespace plait::transport::ucx {
 
-// Of a domain: what all its endpoints hold together.
-struct Pools {
-  Slab<Op> ops;
-  Slab<DoneItem> dones;
-  Slab<Served> served;
-  Slab<Flight> flights;
-};
+constexpr Maker kMaker{"ucx", "UCX", 0x58435550, 2};  // "PUCX"
 
-class UcxDomain final : public Domain {
+// Identity::use. kPeerErrors: endpoints tell of failures, which both sides must ask UCX for. kLocal: stays on
+// its host.
+enum Reach : uint8_t { kPeerErrors = 1, kLocal = 2 };
+
+class UcxDomain final : public am::MessageDomain {
  public:
-  explicit UcxDomain(const Options& options);
+  explicit UcxDomain(const Options& options) : MessageDomain(kMaker, options.label), options_(options) {}
   ~UcxDomain() override;
   Status start();
 
-  std::string_view name() const noexcept override { return options_.label; }
-  const Capabilities& capabilities() const noexcept override { return capabilities_; }
-  ByteView identity() const noexcept override { return bytes_of(identity_); }
   bool reaches(ByteView peer_identity) const noexcept override;
-  Result<std::unique_ptr<Region>> expose(const Memory& memory, Access access) override;
-  Result<std::unique_ptr<Endpoint>> open(uint16_t counters, uint64_t cookie) override;
   size_t poll(std::span<Done> done) noexcept override;
-  bool arm() noexcept override;
+  bool arm() noexcept override { return idle() && ucp_worker_arm(library_->worker()) == UCS_OK; }
   int wait_fd() const noexcept override { return library_->wait_fd(); }
   void trim() noexcept override;
 
-  // What endpoints call.
-  bool is_this_process() const noexcept;
+  // What endpoints and flights call.
   Library& library() noexcept { return *library_; }
-  Pools& pools() noexcept { return pools_; }
-  RegionTable& regions() noexcept { return *regions_; }
-  void has_work(UcxEndpoint& endpoint) noexcept;
   // The peer of this ticket: known already, or met now.
-  ucs_status_t meet(const Ticket& ticket, Peer*& peer) noexcept;
+  ucs_status_t meet(const am::Ticket& ticket, Peer*& peer) noexcept;
   Flight& take_flight() noexcept;
-  void left_behind(size_t flights) noexcept { strays_ += flights; }
-  void forget(UcxEndpoint& endpoint) noexcept;
-
-  void sent(Flight& flight, ucs_status_t status) noexcept;
+  // An error of a message is its peer's.
+  void give_flight(Flight& flight, Peer& peer, ucs_status_t status) noexcept;
+  // Of the flights that an endpoint may have, so many are under way and have no owner any more.
+  void left_behind(size_t most, size_t flying) noexcept;
+  void landed(Flight& flight, ucs_status_t status) noexcept;
 
  private:
-  // An endpoint's place is in its nonce.
-  static constexpr size_t kEndpoints = size_t{1} << 16;
-
+  Result<std::unique_ptr<am::MessageEndpoint>> make(const am::TicketHead& mine, uint64_t cookie) override;
   static ucs_status_t on_message(void* domain, const void* header, size_t header_bytes, void* data,
                                  size_t bytes, const ucp_am_recv_param_t* param) noexcept;
   static void on_error(void* peer, ucp_ep_h end, ucs_status_t status) noexcept;
   void lose(Peer& peer) noexcept;
-  void free_places() noexcept;  // of endpoints that are gone, once nothing is left of them
-  Ticket make_ticket(uint16_t counters, size_t place) const;
 
   const Options options_;
-  const uint64_t nonce_;
-  const int pid_;
-  Capabilities capabilities_;
-  Identity identity_;
-  std::shared_ptr<RegionTable> regions_ = std::make_shared<RegionTable>();
-  Pools pools_;
+  Slab<Flight> flights_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::unique_ptr<Library> library_;           // goes before them
-  size_t lost_ = 0;                            // peers, of whom endpoints were not told
-  size_t strays_ = 0;                          // flights without owners
-  std::vector<UcxEndpoint*> endpoints_;        // by place
-  std::vector<UcxEndpoint*> busy_;             // with something to send, or Dones
-  SlabQueue<DoneItem> orphans_{pools_.dones};  // of endpoints that are gone ...
-  uint32_t gone_ = 0;                          // ... so many, whose places they still hold
+  size_t lost_ = 0;                   // peers, of whom endpoints were not told
+  size_t strays_ = 0;                 // flights without owners
+  std::unique_ptr<Library> library_;  // goes before all of these
 };
 
 }  // namespace plait::transport::ucx

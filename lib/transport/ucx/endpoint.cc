@@ -1,127 +1,76 @@
 #include "transport/ucx/endpoint.h"
 
-#include "base/log.h"
 #include "transport/ucx/domain.h"
 
 namespace plait::transport::ucx {
 
-UcxEndpoint::UcxEndpoint(UcxDomain& domain, const Ticket& mine, uint64_t cookie)
-    : domain_(&domain),
-      nonce_(mine.head.endpoint),
-      cookie_(cookie),
-      counter_count_(mine.head.counters),
-      ticket_(to_bytes(mine)),
-      counter_words_(std::make_unique<std::atomic<uint64_t>[]>(mine.head.counters)),
-      ops_(domain.pools().ops),
-      served_(domain.pools().served),
-      dones_(domain.pools().dones) {
-  counters_ = counter_words_.get();
+UcxEndpoint::UcxEndpoint(UcxDomain& domain, const am::TicketHead& mine, uint64_t cookie)
+    : MessageEndpoint(domain, mine, cookie,
+                      {.piece = domain.library().piece(), .out_of_turn = "UCX_MAX_EAGER_RAILS must be 1"}) {
+  announce(domain.library().address());
 }
 
-UcxEndpoint::~UcxEndpoint() {
-  close();
-  if (domain_ != nullptr) domain_->forget(*this);
+UcxDomain& UcxEndpoint::ours() const noexcept { return *static_cast<UcxDomain*>(domain()); }
+
+std::string UcxEndpoint::over_ucx(ucs_status_t status) const {
+  return peer_name() + " over UCX (" + ours().library().transports() + "): " + ucs_status_string(status);
 }
 
-std::string UcxEndpoint::peer_name() const {
-  return "peer process " + std::to_string(theirs_.pid) + " on host " + theirs_.host.data();
-}
-
-Status UcxEndpoint::connect(ByteView view) noexcept {
-  if (state_ != State::opened)
-    return Status(Code::state, "ucx: connect() of an endpoint that was connected before, or closed");
-  auto ticket = parse_ticket(view);
-  if (!ticket.ok()) return ticket.status();
-  if (ticket->head.endpoint == nonce_)
-    return Status(Code::invalid, "ucx: an endpoint's own ticket; to connect to oneself takes two endpoints");
-  theirs_ = ticket->head;
-  const ucs_status_t status = domain_->meet(*ticket, peer_);
-  if (status != UCS_OK) {
-    fail(Code::unsupported, "connecting to " + peer_name() + " over UCX (" + domain_->library().transports() +
-                                "): " + ucs_status_string(status) +
-                                "; both must have a transport and a network in common: compare UCX_TLS and "
-                                "UCX_NET_DEVICES of both");
-    return Status(Code::unsupported, error_);
-  }
-  state_ = State::connecting;
-  tell(Kind::hello, nonce_, kLast);
-  return {};
-}
-
-Result<std::unique_ptr<RemoteRegion>> UcxEndpoint::import(ByteView key) {
-  if (state_ == State::opened || state_ == State::closed)
-    return Status(Code::state, "ucx: a key can be imported after connect(), and not after close()");
-  return PeerRegion::make(kMaker, this, theirs_.domain, key);
+Status UcxEndpoint::reach(const am::Ticket& peer) {
+  const ucs_status_t status = ours().meet(peer, peer_);
+  if (status == UCS_OK) return {};
+  fail(Code::unsupported, "connecting to " + over_ucx(status) +
+                              "; both must have a transport and a network in common: compare UCX_TLS and "
+                              "UCX_NET_DEVICES of both");
+  return Status(Code::unsupported, std::string(error()));
 }
 
 void UcxEndpoint::lost(ucs_status_t status) noexcept {
-  const std::string said =
-      " over UCX (" + domain_->library().transports() + "): " + ucs_status_string(status);
-  if (state_ == State::connecting)
-    return fail(Code::peer,
-                "connecting to " + peer_name() + said +
-                    "; it exited, or listens where this host cannot reach it: look at UCX_NET_DEVICES "
-                    "and firewalls of both");
-  fail(Code::peer, peer_name() + said + "; it exited or was killed, its host is down, or the link is cut");
+  if (state() == State::connecting)
+    return fail(Code::peer, "connecting to " + over_ucx(status) +
+                                "; it exited, or listens where this host cannot reach it: look at "
+                                "UCX_NET_DEVICES and firewalls of both");
+  fail(Code::peer, over_ucx(status) + "; it exited or was killed, its host is down, or the link is cut");
 }
 
-void UcxEndpoint::refuse(Refusal refusal) noexcept {
-  tell(Kind::error, uint64_t(refusal));
-  fail(Code::auth, peer_name() + " sent " + describe(refusal) +
-                       (refusal == Refusal::order ? ": UCX_MAX_EAGER_RAILS must be 1" : ""));
+am::Sent UcxEndpoint::send(const am::Message& message) noexcept {
+  if (peer_->end == nullptr) return am::Sent::done;  // it is lost, and nobody to tell
+  if (flying_ >= kFlights || flying_bytes_ >= kFlyingBytes) return am::Sent::no_room;
+  Flight& flight = ours().take_flight();
+  flight.owner = this;
+  flight.message = message;
+  flight.next = std::exchange(flights_, &flight);
+  ++flying_;
+  flying_bytes_ += message.bytes;
+  const ucs_status_t status = flight.send(peer_->end);
+  if (status == UCS_INPROGRESS) return am::Sent::kept;
+  unlist(flight);
+  ours().give_flight(flight, *peer_, status);
+  return status == UCS_OK ? am::Sent::done : am::Sent::kept;  // an error will fail this endpoint
 }
 
-void UcxEndpoint::fail(Code code, std::string text) noexcept {
-  if (state_ == State::failed || state_ == State::closed) return;
-  log::info("{}: endpoint failed: {}", domain_->name(), text);
-  error_ = std::move(text);
-  state_ = State::failed;
-  drop(code);
-  if (!own_done_) add_done(cookie_, code);
-  own_done_ = true;
-  domain_->has_work(*this);
+void UcxEndpoint::unlist(Flight& flight) noexcept {
+  Flight** at = &flights_;
+  while (*at != &flight) at = &(*at)->next;
+  *at = flight.next;
+  --flying_;
+  flying_bytes_ -= flight.message.bytes;
 }
 
-void UcxEndpoint::drop(Code code) noexcept {
-  for (; flights_ != nullptr; flights_ = flights_->next) flights_->revoke();
-  domain_->left_behind(flying_);
-  flying_ = flying_bytes_ = 0;
-  for (OpQueue* queue : {&waiting_[0], &waiting_[1], &unacked_, &gets_}) queue->clear();
-  served_.clear();
-  while (Op* op = ops_.newest()) finished(*op, code);
+void UcxEndpoint::landed(Flight& flight) noexcept {
+  unlist(flight);
+  if (flight.message.op != nullptr) released(*flight.message.op);
+  has_room();
 }
 
-void UcxEndpoint::close() noexcept {
-  if (state_ == State::closed || domain_ == nullptr || !domain_->is_this_process()) return;
-  if (state_ == State::ready || state_ == State::connecting) tell(Kind::goodbye, 0);
-  state_ = State::closed;
-  drop(Code::aborted);
-}
-
-void UcxEndpoint::move(size_t& budget) noexcept {
-  while (budget != 0 && can_send()) send_next(budget);
-}
-
-size_t UcxEndpoint::harvest(std::span<Done> done) noexcept {
-  size_t count = 0;
-  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front().done;
-  return count;
-}
-
-// The own one is the last.
-void UcxEndpoint::leave_dones(SlabQueue<DoneItem>& to) noexcept {
-  while (dones_.size() > (own_done_ ? 1U : 0U)) {
-    const Done done = dones_.front().done;
-    dones_.pop();
-    to.push().done = done;
+void UcxEndpoint::let_go() noexcept {
+  for (Flight* flight = flights_; flight != nullptr; flight = flight->next) {
+    flight->revoke();
+    if (state() == State::closed) flight->owner = nullptr;
   }
-  dones_.clear();
-}
-
-void UcxEndpoint::orphan() noexcept {
-  close();
-  dones_.clear();
-  domain_ = nullptr;
+  if (state() != State::closed) return;
+  ours().left_behind(kFlights, flying_);
+  flights_ = nullptr;
 }
 
 }  // namespace plait::transport::ucx

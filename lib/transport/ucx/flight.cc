@@ -14,9 +14,9 @@ ucp_datatype_t packed() {
   static const ucp_datatype_t made = [] {
     ucp_generic_dt_ops_t ops{};
     ops.start_pack = [](void*, const void* flight, size_t) { return const_cast<void*>(flight); };
-    ops.packed_size = [](void* flight) { return static_cast<Flight*>(flight)->bytes; };
+    ops.packed_size = [](void* flight) { return static_cast<Flight*>(flight)->message.bytes; };
     ops.pack = [](void* flight, size_t offset, void* to, size_t most) {
-      const size_t bytes = std::min(most, static_cast<Flight*>(flight)->bytes - offset);
+      const size_t bytes = std::min(most, static_cast<Flight*>(flight)->message.bytes - offset);
       static_cast<Flight*>(flight)->pack(static_cast<std::byte*>(to), offset, bytes);
       return bytes;
     };
@@ -30,48 +30,39 @@ ucp_datatype_t packed() {
 
 void on_sent(void* request, ucs_status_t status, void* data) noexcept {
   Flight& flight = *static_cast<Flight*>(data);
-  flight.domain->sent(flight, status);
+  flight.domain->landed(flight, status);
   ucp_request_free(request);
 }
 
 }  // namespace
 
-void Flight::revoke() noexcept {
-  owner = nullptr;
-  op = nullptr;
-  from = nullptr;
-  place = {};
-  header = {};
-}
-
 void Flight::pack(std::byte* to, size_t offset, size_t most) const noexcept {
-  if (from != nullptr) {
-    std::memcpy(to, from + offset, most);
-    return;
+  if (message.from != nullptr) {
+    std::memcpy(to, message.from + offset, most);
+  } else if (am::Kind(message.header.kind) == am::Kind::data && most == message.bytes) {
+    message.pack(domain->regions(), to);
+  } else {
+    std::memset(to, 0, most);
   }
-  std::memset(to, 0, most);
-  if (offset != 0 || most != bytes || place.nonce == 0) return;
-  const RegionTable::Pin pin = domain->regions().pin(place.slot, place.nonce);
-  if (!pin) return;
-  std::memcpy(to, pin.base() + place.offset, bytes - sizeof kIntact);
-  std::memcpy(to + bytes - sizeof kIntact, &kIntact, sizeof kIntact);
 }
 
-void send(Peer& peer, Flight& flight) noexcept {
-  const bool own = flight.from == nullptr && flight.place.nonce == 0;  // nothing, or `small`
+ucs_status_t Flight::send(ucp_ep_h end) noexcept {
+  const bool reads = message.bytes > kInline || am::Kind(message.header.kind) == am::Kind::data;
   ucp_request_param_t param;
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_AM_SEND_FLAG_EAGER;
   param.cb.send = on_sent;
-  param.user_data = &flight;
-  if (!own) {
+  param.user_data = this;
+  if (reads) {
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
     param.datatype = packed();
+  } else if (message.bytes != 0) {
+    std::memcpy(small.data(), message.from, message.bytes);
   }
-  const void* from = own ? static_cast<const void*>(flight.small.data()) : &flight;
-  void* request = ucp_am_send_nbx(peer.end, kMessages, &flight.header, sizeof flight.header, from,
-                                  own ? flight.bytes : 1, &param);
-  if (!UCS_PTR_IS_PTR(request)) flight.domain->sent(flight, UCS_PTR_STATUS(request));
+  void* request = ucp_am_send_nbx(end, kMessages, &message.header, sizeof message.header,
+                                  reads ? static_cast<const void*>(this) : small.data(),
+                                  reads ? 1 : message.bytes, &param);
+  return UCS_PTR_IS_PTR(request) ? UCS_INPROGRESS : UCS_PTR_STATUS(request);
 }
 
 }  // namespace plait::transport::ucx

@@ -5,9 +5,7 @@
 
 #include <ucp/api/ucp.h>
 
-#include <array>
-
-#include "transport/ucx/wire.h"
+#include "transport/am/message.h"
 
 namespace plait::transport::ucx {
 
@@ -28,19 +26,19 @@ struct Peer {
 struct Flight {
   Flight* next = nullptr;  // of its endpoint's
   UcxDomain* domain = nullptr;
-  UcxEndpoint* owner = nullptr;  // null: closed, and the message void
-  Header header;
-  Op* op = nullptr;                 // whose last message it is, if that wants to know
-  const std::byte* from = nullptr;  // what follows the header; null: `small`, or `place`
-  size_t bytes = 0;
-  Place place;                           // data: in a region of this process
-  std::array<std::byte, kInline> small;  // of a small source
+  UcxEndpoint* owner = nullptr;  // null: closed
+  am::Message message;
+  std::array<std::byte, kInline> small;  // what follows the header, if it is no more
 
-  void revoke() noexcept;
+  // The message is void: nothing that it names is read or told any more.
+  void revoke() noexcept {
+    const size_t bytes = message.bytes;
+    message = {};
+    message.bytes = bytes;
+  }
   void pack(std::byte* to, size_t offset, size_t most) const noexcept;
+  // Gives it to UCX. UCS_INPROGRESS: UcxDomain::landed() follows.
+  ucs_status_t send(ucp_ep_h end) noexcept;
 };
-
-// Gives it to UCX, which may be done with it on return.
-void send(Peer& peer, Flight& flight) noexcept;
 
 }  // namespace plait::transport::ucx

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "transport/ucx/wire.h"
+#include "transport/am/wire.h"
 
 namespace plait::transport::ucx {
 
@@ -133,8 +133,8 @@ Status Library::start_worker(ucp_am_recv_callback_t on_message, void* owner) {
   const auto* bytes = reinterpret_cast<const std::byte*>(attr.address);
   address_.assign(bytes, bytes + attr.address_length);
   ucp_worker_release_address(worker_, attr.address);
-  constexpr size_t kBeside = sizeof(Header) + sizeof kIntact;
-  if (attr.max_am_header < 2 * kBeside || address_.size() > kAddressMost)
+  constexpr size_t kBeside = sizeof(am::Header) + sizeof am::kIntact;
+  if (attr.max_am_header < 2 * kBeside || address_.size() > am::kAddressMost)
     return Status(Code::unsupported, "ucx: the packets of '" + transports_ +
                                          "' are too small, or its addresses " +
                                          "too long: name fewer transports or devices");

@@ -11,6 +11,8 @@
 
 namespace plait::transport::ucx {
 
+constexpr unsigned kMessages = 7;  // the id of our active messages
+
 class Library {
  public:
   // `on_message` is called with `owner` in ucp_worker_progress().

@@ -3,18 +3,20 @@
 #include <functional>
 
 #include "rig.h"
-#include "transport/ucx/library.h"
-#include "transport/ucx/wire.h"
+#include "transport/am/wire.h"
+#include "transport/ucx/domain.h"
 
 namespace plait::transport::ucx {
 namespace {
+
+using namespace am;
 
 struct Raw {
   explicit Raw(Side& side) : other(side) {
     library = Library::open(
                   over("tcp"), [](auto...) { return UCS_OK; }, nullptr)
                   .value();
-    theirs = parse_ticket(side.end->ticket()).value();
+    theirs = parse_ticket(side.end->ticket(), kMaker).value();
     Ticket mine = theirs;
     mine.head.endpoint = 77;
     mine.address.assign(library->address().begin(), library->address().end());

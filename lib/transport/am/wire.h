@@ -1,29 +1,24 @@
-// What UCX carries for us: tickets, keys and identities out of band, then messages, each a header and what it
-// says follows. No padding: every byte has a meaning, and is checked. Parsers are functions of the bytes
-// alone.
+// What endpoints whose puts and gets are messages write to each other: tickets and identities out of band,
+// then messages, each a header and what it says follows. No padding: every byte has a meaning, and is
+// checked. Parsers are functions of the bytes alone.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "base/bytes.h"
 #include "transport/transfers.h"
 
-namespace plait::transport::ucx {
+namespace plait::transport::am {
 
-constexpr uint32_t kMagic = 0x58435550;  // "PUCX"
-constexpr uint16_t kVersion = 1;
-constexpr Maker kMaker{"ucx", "UCX", kMagic, kVersion};
 constexpr uint16_t kCounters = 64;
-constexpr unsigned kMessages = 7;  // the id of our active messages
 constexpr size_t kAddressMost = size_t{16} << 10;
 
-// A ticket is this and then a worker's address, which only UCX understands.
+// A ticket is this and then an address, which only the fabric understands.
 struct TicketHead {
-  uint32_t magic = kMagic;
-  uint16_t version = kVersion;
+  uint32_t magic = 0;  // of the Maker, as its version is
+  uint16_t version = 0;
   uint16_t zero = 0;
   uint32_t counters = 0, pid = 0;
   uint32_t address_bytes = 0, zero2 = 0;
@@ -38,24 +33,23 @@ struct Ticket {
   TicketHead head;
   Bytes address;
 };
-Bytes to_bytes(Ticket ticket);  // with the sum
-Result<Ticket> parse_ticket(ByteView bytes);
+Bytes to_bytes(Ticket ticket);  // with the address's length and the sum
+// Code::invalid for what is damaged or something else, Code::version for what another plait wrote.
+Result<Ticket> parse_ticket(ByteView bytes, const Maker& maker);
 
 // What a domain tells of itself for reaches().
 struct Identity {
-  uint32_t magic = kMagic;
-  uint16_t version = kVersion;
-  uint8_t flags = 0;  // of Reach
-  uint8_t zero = 0;
+  uint32_t magic = 0;
+  uint16_t version = 0;
+  uint8_t use = 0, zero = 0;  // use and protocol are the fabric's
+  uint32_t protocol = 0, zero2 = 0;
   uint64_t host = 0;
 };
-static_assert(sizeof(Identity) == 16);
-// kPeerErrors: endpoints tell of failures, which both sides must ask UCX for. kLocal: stays on its host.
-enum Reach : uint8_t { kPeerErrors = 1, kLocal = 2 };
-std::optional<Identity> parse_identity(ByteView bytes) noexcept;
+static_assert(sizeof(Identity) == 24);
+std::optional<Identity> parse_identity(ByteView bytes, const Maker& maker) noexcept;
 
 enum class Kind : uint8_t {
-  hello = 'H',    // value: the sender's nonce; with kLast: say so too
+  hello = 'H',    // value: the sender's nonce
   put = 'P',      // bytes for a region, and with the last of a transfer its signal
   get = 'G',      // asks for bytes of a region
   data = 'D',     // bytes that answer the oldest get that was not answered whole, and then kIntact
@@ -92,4 +86,4 @@ constexpr bool counted(Kind kind) noexcept {
 // on the receiver's state (endpoint, number, region, rights, bounds, counters) is the receiver's to check.
 std::optional<Header> parse_header(ByteView bytes, size_t length) noexcept;
 
-}  // namespace plait::transport::ucx
+}  // namespace plait::transport::am

@@ -1,14 +1,16 @@
-// What the UCX transport reads: headers of active messages, tickets, keys and identities that came out of
-// band.
-#include "transport/ucx/wire.h"
+// What endpoints read whose puts and gets are messages (UCX's, libfabric's): headers, and tickets, keys and
+// identities that came out of band.
+#include "transport/am/wire.h"
 
 #include "fuzz.h"
 
 namespace plait::fuzz {
 namespace {
 
-using namespace transport::ucx;
+using namespace transport::am;
 using transport::kMaxTransfer;
+
+constexpr transport::Maker kMaker{"ucx", "UCX", 0x58435550, 1};  // one like any
 
 void try_header(Input& input) {
   const size_t length = input.number<uint32_t>();
@@ -26,11 +28,12 @@ void try_header(Input& input) {
   if (kind == Kind::error)
     require(std::string_view(describe(transport::Refusal(h->value))) != "an unknown refusal",
             "an error says why");
+  if (kind == Kind::hello) require(h->value != 0, "a hello is somebody's");
   if (!counted(kind)) require(h->number == 0, "only some are counted");
 }
 
 void try_ticket(ByteView bytes) {
-  const auto ticket = parse_ticket(bytes);
+  const auto ticket = parse_ticket(bytes, kMaker);
   if (!ticket.ok()) return;
   require(equal(to_bytes(*ticket), bytes), "a ticket is what was read");
   require(ticket->head.counters <= kCounters && !ticket->address.empty(), "it is of an endpoint");
@@ -51,7 +54,7 @@ void try_key(ByteView bytes) {
 }
 
 void try_identity(ByteView bytes) {
-  const auto identity = parse_identity(bytes);
+  const auto identity = parse_identity(bytes, kMaker);
   if (identity) require(equal(bytes_of(*identity), bytes), "an identity is what was read");
 }
 

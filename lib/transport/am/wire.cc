@@ -1,8 +1,8 @@
-#include "transport/ucx/wire.h"
+#include "transport/am/wire.h"
 
 #include <algorithm>
 
-namespace plait::transport::ucx {
+namespace plait::transport::am {
 
 namespace {
 
@@ -36,30 +36,32 @@ Bytes to_bytes(Ticket ticket) {
   return bytes;
 }
 
-Result<Ticket> parse_ticket(ByteView view) {
+Result<Ticket> parse_ticket(ByteView view, const Maker& maker) {
+  const std::string kind = "ticket of " + std::string(maker.title);
   Ticket ticket;
   TicketHead& head = ticket.head;
   const size_t bytes = view.size();
   if (!take(view, head) || view.size() > kAddressMost)
-    return Status(Code::invalid, std::to_string(bytes) + " bytes are no ticket of UCX");
-  if (head.magic != kMagic) return Status(Code::invalid, "not a ticket of UCX");
-  if (head.sum != sum_of_ticket(head, view)) return Status(Code::invalid, "a damaged ticket of UCX");
-  if (head.version != kVersion)
-    return Status(Code::version, "a ticket of UCX of version " + std::to_string(head.version) + ", not " +
-                                     std::to_string(kVersion) + ": all ranks must run the same plait");
+    return Status(Code::invalid, std::to_string(bytes) + " bytes are no " + kind);
+  if (head.magic != maker.magic) return Status(Code::invalid, "not a " + kind);
+  if (head.sum != sum_of_ticket(head, view)) return Status(Code::invalid, "a damaged " + kind);
+  if (head.version != maker.version) {
+    return Status(Code::version, "a " + kind + " of version " + std::to_string(head.version) + ", not " +
+                                     std::to_string(maker.version) + ": all ranks must run the same plait");
+  }
   if (head.zero != 0 || head.zero2 != 0 || head.counters > kCounters || head.address_bytes != view.size() ||
       view.empty() || head.endpoint == 0 || !is_name(head.host))
-    return Status(Code::invalid, "a ticket of UCX that makes no sense");
+    return Status(Code::invalid, "a " + kind + " that makes no sense");
   ticket.address.assign(view.begin(), view.end());
   return ticket;
 }
 
-std::optional<Identity> parse_identity(ByteView bytes) noexcept {
-  Identity identity;
-  if (!take(bytes, identity) || !bytes.empty() || identity.magic != kMagic || identity.version != kVersion ||
-      identity.flags > (kPeerErrors | kLocal) || identity.zero != 0)
+std::optional<Identity> parse_identity(ByteView bytes, const Maker& maker) noexcept {
+  Identity i;
+  if (!take(bytes, i) || !bytes.empty() || i.magic != maker.magic || i.version != maker.version ||
+      i.zero != 0 || i.zero2 != 0)
     return std::nullopt;
-  return identity;
+  return i;
 }
 
 std::optional<Header> parse_header(ByteView bytes, size_t length) noexcept {
@@ -84,7 +86,7 @@ std::optional<Header> parse_header(ByteView bytes, size_t length) noexcept {
              (last || length > sizeof kIntact);
       break;
     case Kind::hello:
-      good = plain(h, length) && h.value != 0;
+      good = h.flags == 0 && plain(h, length) && h.value != 0;
       break;
     case Kind::ack:
       good = h.flags == 0 && plain(h, length);
@@ -100,4 +102,4 @@ std::optional<Header> parse_header(ByteView bytes, size_t length) noexcept {
   return good && flags_fit ? std::optional(h) : std::nullopt;
 }
 
-}  // namespace plait::transport::ucx
+}  // namespace plait::transport::am

@@ -1,14 +1,18 @@
-#include "transport/ucx/wire.h"
+#include "transport/am/wire.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-namespace plait::transport::ucx {
+namespace plait::transport::am {
 namespace {
+
+constexpr Maker kMaker{"test", "tests", 0x54534554, 3};
 
 Ticket good_ticket() {
   Ticket ticket;
+  ticket.head.magic = kMaker.magic;
+  ticket.head.version = kMaker.version;
   ticket.head.counters = 2;
   ticket.head.domain = 5;
   ticket.head.endpoint = 7;
@@ -17,32 +21,34 @@ Ticket good_ticket() {
   return ticket;
 }
 
-TEST(UcxWire, TicketsAreTakenWholeOrNot) {
+TEST(MessageWire, TicketsAreTakenWholeOrNot) {
   Bytes bytes = to_bytes(good_ticket());
-  const auto parsed = parse_ticket(bytes);
+  const auto parsed = parse_ticket(bytes, kMaker);
   ASSERT_TRUE(parsed.ok()) << parsed.status().text();
   EXPECT_EQ(parsed->head.endpoint, 7u);
   EXPECT_EQ(parsed->address, good_ticket().address);
-  for (size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(parse_ticket(ByteView(bytes).first(n)).ok()) << n;
+  for (size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_FALSE(parse_ticket(ByteView(bytes).first(n), kMaker).ok()) << n;
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     bytes[bit / 8] ^= std::byte(1 << (bit % 8));
-    EXPECT_FALSE(parse_ticket(bytes).ok()) << "bit " << bit;
+    EXPECT_FALSE(parse_ticket(bytes, kMaker).ok()) << "bit " << bit;
     bytes[bit / 8] ^= std::byte(1 << (bit % 8));
   }
   bytes.push_back(std::byte{0});
-  EXPECT_FALSE(parse_ticket(bytes).ok());
+  EXPECT_FALSE(parse_ticket(bytes, kMaker).ok());
 }
 
 // Who can compute a sum still cannot make a ticket of nonsense.
-TEST(UcxWire, SummedNonsenseIsRefused) {
+TEST(MessageWire, SummedNonsenseIsRefused) {
   const auto status = [](auto change) {
     Ticket bad = good_ticket();
     change(bad);
-    return parse_ticket(to_bytes(bad)).status();
+    return parse_ticket(to_bytes(bad), kMaker).status();
   };
   EXPECT_TRUE(status([](Ticket&) {}).ok());
   EXPECT_FALSE(status([](Ticket& t) { t.head.counters = kCounters + 1; }).ok());
   EXPECT_FALSE(status([](Ticket& t) { t.head.endpoint = 0; }).ok());
+  EXPECT_FALSE(status([](Ticket& t) { t.head.magic++; }).ok());
   EXPECT_FALSE(status([](Ticket& t) { t.head.zero = 1; }).ok());
   EXPECT_FALSE(status([](Ticket& t) { t.head.zero2 = 1; }).ok());
   EXPECT_FALSE(status([](Ticket& t) { t.head.host.fill('x'); }).ok());
@@ -62,7 +68,7 @@ Header of(Kind kind) {
 
 bool taken(const Header& h, size_t length) { return parse_header(bytes_of(h), length).has_value(); }
 
-TEST(UcxWire, HeadersFitTheirKind) {
+TEST(MessageWire, HeadersFitTheirKind) {
   Header put = of(Kind::put);
   put.flags = kLast;
   EXPECT_TRUE(taken(put, 0));
@@ -100,6 +106,11 @@ TEST(UcxWire, HeadersFitTheirKind) {
   error.value++;
   EXPECT_FALSE(taken(error, 0));
   EXPECT_FALSE(taken(of(Kind::hello), 0)) << "whose?";
+  Header hello = of(Kind::hello);
+  hello.value = 1;
+  EXPECT_TRUE(taken(hello, 0));
+  hello.flags = kLast;
+  EXPECT_FALSE(taken(hello, 0));
   EXPECT_TRUE(taken(of(Kind::goodbye), 0));
   EXPECT_FALSE(taken(Header{}, 0)) << "a message that was made void";
   Header stranger = of(Kind::goodbye);
@@ -108,13 +119,23 @@ TEST(UcxWire, HeadersFitTheirKind) {
   EXPECT_FALSE(parse_header(bytes_of(put).first(47), 1).has_value());
 }
 
-TEST(UcxWire, IdentitiesAreChecked) {
-  Identity identity;
-  EXPECT_TRUE(parse_identity(bytes_of(identity)));
-  identity.flags = 4;
-  EXPECT_FALSE(parse_identity(bytes_of(identity)));
-  EXPECT_FALSE(parse_identity(bytes_of(identity).first(15)));
+TEST(MessageWire, IdentitiesAreChecked) {
+  const auto taken = [](auto change) {
+    Identity identity;
+    identity.magic = kMaker.magic;
+    identity.version = kMaker.version;
+    change(identity);
+    return parse_identity(bytes_of(identity), kMaker).has_value();
+  };
+  EXPECT_TRUE(taken([](Identity&) {}));
+  EXPECT_TRUE(taken([](Identity& i) { i.use = 255, i.protocol = 7, i.host = 9; }))
+      << "these are the fabric's";
+  EXPECT_FALSE(taken([](Identity& i) { i.magic++; }));
+  EXPECT_FALSE(taken([](Identity& i) { i.version++; }));
+  EXPECT_FALSE(taken([](Identity& i) { i.zero = 1; }));
+  EXPECT_FALSE(taken([](Identity& i) { i.zero2 = 1; }));
+  EXPECT_FALSE(parse_identity(bytes_of(Identity{}).first(23), kMaker));
 }
 
 }  // namespace
-}  // namespace plait::transport::ucx
+}  // namespace plait::transport::am

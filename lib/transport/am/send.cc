@@ -1,0 +1,224 @@
+// Messages out: what to say next, and how far a transfer has come.
+#include <algorithm>
+#include <cstring>
+
+#include "transport/am/domain.h"
+#include "transport/am/endpoint.h"
+
+namespace plait::transport::am {
+
+namespace {
+
+constexpr size_t kPostBytes = size_t{64} << 10;  // sent in a post(); all else is poll()'s
+
+// The part of a put from `at`, of `bytes` bytes.
+Message put_message(const Place& place, uint64_t at, const std::byte* from, size_t bytes) noexcept {
+  Message m;
+  m.header.kind = uint8_t(Kind::put);
+  if (bytes != 0) {
+    m.header.slot = place.slot;
+    m.header.nonce = place.nonce;
+    m.header.offset = place.offset + at;
+    m.from = from;
+  }
+  m.bytes = bytes;
+  return m;
+}
+
+void end_put(Header& h, When when, const Signal& signal) noexcept {
+  h.flags = uint8_t(kLast | (when == When::delivered ? kAsked : 0));
+  h.add = signal.add;
+  if (signal.add != 0) h.counter = signal.counter;
+}
+
+}  // namespace
+
+void Message::pack(RegionTable& regions, std::byte* to) const noexcept {
+  if (Kind(header.kind) != Kind::data) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+    return;
+  }
+  const size_t length = bytes - sizeof kIntact;
+  const RegionTable::Pin pin = regions.pin(place.slot, place.nonce);
+  if (length != 0 && !pin) {
+    std::memset(to, 0, bytes);
+    return;
+  }
+  if (length != 0) std::memcpy(to, pin.base() + place.offset, length);
+  std::memcpy(to + length, &kIntact, sizeof kIntact);
+}
+
+size_t MessageEndpoint::post(std::span<const Transfer> transfers) noexcept {
+  size_t taken = 0;
+  for (const Transfer& transfer : transfers) {
+    if (state_ != State::ready || !has_ops(1)) break;
+    if (const char* why = refusal(transfer)) {
+      fail(Code::invalid, "a transfer to " + peer_name() + " was refused: " + why);
+      break;
+    }
+    if (transfer.verb == Verb::flush) {
+      if (transfer.when != When::never) add_done(transfer.cookie, Code::ok);
+    } else if (!take(transfer)) {
+      break;
+    }
+    ++taken;
+  }
+  size_t budget = kPostBytes;
+  move(budget);
+  if (can_send()) domain_->has_work(*this);
+  return taken;
+}
+
+bool MessageEndpoint::take(const Transfer& transfer) noexcept {
+  const size_t bytes = transfer.remote.bytes;
+  const bool small = transfer.verb == Verb::put && bytes <= kInline;
+  if (small && !blocked_ && !waits(transfer.signal.counter)) {
+    Message m = put_message(place_of(transfer), 0, transfer.local.data, bytes);
+    end_put(m.header, transfer.when, transfer.signal);
+    if (deliver(m) != Sent::no_room) {
+      if (transfer.when == When::reusable) add_done(transfer.cookie, Code::ok);
+      if (transfer.when != When::delivered) return true;
+      Op& op = ops_.take();
+      op.fill(transfer);
+      unacked_.push(op);
+      return true;
+    }
+    if (state_ != State::ready) return false;
+  }
+  Op& op = ops_.take();
+  op.fill(transfer);
+  if (small && bytes != 0) {
+    std::memcpy(op.small.data(), op.local, bytes);
+    op.local = op.small.data();
+  }
+  waiting_[transfer.signal.counter % 2].push(op);
+  return true;
+}
+
+bool MessageEndpoint::can_go(const OpQueue& queue) const noexcept {
+  if (queue.empty()) return false;
+  const Op& op = queue.front();
+  return op.verb == Verb::get || gets_under_way_[op.signal.counter % kCounters] == 0;
+}
+
+bool MessageEndpoint::pending() const noexcept {
+  if (state_ == State::ready)
+    return landed_ != told_ || !served_.empty() || can_go(waiting_[0]) || can_go(waiting_[1]);
+  return (state_ == State::connecting && may_greet()) || (state_ == State::failed && refused_ != Refusal{});
+}
+
+void MessageEndpoint::has_room() noexcept {
+  blocked_ = false;
+  if (can_send()) domain_->has_work(*this);
+}
+
+// What is on even counters, on odd ones and asked for by the peer take turns. False: there is no room.
+bool MessageEndpoint::send_next(size_t& budget) noexcept {
+  if (state_ == State::connecting) {
+    greeted_ = tell(Kind::hello, nonce_);
+    become_ready();
+    return greeted_;
+  }
+  if (state_ == State::failed) {
+    if (!tell(Kind::error, uint64_t(refused_))) return false;
+    refused_ = {};
+    return true;
+  }
+  if (landed_ != told_) {
+    const uint64_t count = landed_;
+    if (!tell(Kind::ack, count)) return false;
+    told_ = count;
+    return true;
+  }
+  do {
+    turn_ = (turn_ + 1) % 3;
+  } while (turn_ == 2 ? served_.empty() : !can_go(waiting_[turn_]));
+  if (turn_ == 2) return answer(budget);
+  OpQueue& queue = waiting_[turn_];
+  return queue.front().verb == Verb::get ? ask(queue) : send_part(queue, budget);
+}
+
+bool MessageEndpoint::send_part(OpQueue& queue, size_t& budget) noexcept {
+  Op& op = queue.front();
+  const size_t bytes = std::min(op.bytes - op.moved, manners_.piece);
+  Message m = put_message(op.place, op.moved, op.local + op.moved, bytes);
+  const bool last = op.moved + bytes == op.bytes, asks = op.when == When::delivered;
+  if (last) end_put(m.header, op.when, op.signal);
+  if (last && !asks) m.op = &op;
+  const Sent sent = deliver(m);
+  if (sent == Sent::no_room) return false;
+  op.moved += bytes;
+  budget -= std::min(budget, bytes + sizeof(Header));
+  if (!last) return true;
+  queue.pop();
+  if (asks) {
+    unacked_.push(op);
+  } else if (sent == Sent::done) {
+    finished(op, Code::ok);
+  }
+  return true;
+}
+
+bool MessageEndpoint::ask(OpQueue& queue) noexcept {
+  Op& op = queue.front();
+  Message m;
+  m.header.kind = uint8_t(Kind::get);
+  m.header.slot = op.place.slot;
+  m.header.nonce = op.place.nonce;
+  m.header.offset = op.place.offset;
+  m.header.value = op.bytes;
+  if (deliver(m) == Sent::no_room) return false;
+  gets_under_way_[op.signal.counter % kCounters]++;
+  queue.pop();
+  gets_.push(op);
+  return true;
+}
+
+bool MessageEndpoint::answer(size_t& budget) noexcept {
+  Served& get = served_.front();
+  const size_t bytes = std::min<uint64_t>(get.left, manners_.piece);
+  Message m;
+  m.header.kind = uint8_t(Kind::data);
+  m.header.flags = bytes == get.left ? kLast : 0;
+  m.bytes = bytes + sizeof kIntact;
+  m.place = get.place;
+  if (deliver(m) == Sent::no_room) return false;
+  budget -= std::min(budget, bytes + sizeof(Header));
+  get.place.offset += bytes;
+  get.left -= bytes;
+  if (get.left == 0) served_.pop();
+  return true;
+}
+
+bool MessageEndpoint::tell(Kind kind, uint64_t value) noexcept {
+  Message m;
+  m.header.kind = uint8_t(kind);
+  m.header.value = value;
+  return deliver(m) != Sent::no_room;
+}
+
+Sent MessageEndpoint::deliver(Message& m) noexcept {
+  Header& h = m.header;
+  h.to = theirs_.endpoint;
+  if (counted(Kind(h.kind))) h.number = out_number_;
+  const Sent sent = send(m);
+  if (sent == Sent::no_room) {
+    blocked_ = true;
+    return sent;
+  }
+  if (counted(Kind(h.kind))) ++out_number_;
+  if ((h.flags & kAsked) != 0) ++asked_;
+  return sent;
+}
+
+void MessageEndpoint::add_done(uint64_t cookie, Code code) noexcept {
+  dones_.push({cookie, code});
+  domain_->has_work(*this);
+}
+
+void MessageEndpoint::finished(Op& op, Code code) noexcept {
+  if (op.when != When::never || op.verb == Verb::get) add_done(op.cookie, code);
+  ops_.give(op);
+}
+
+}  // namespace plait::transport::am
