@@ -2,28 +2,22 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "base/boot_id.h"
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/log.h"
 
 namespace plait::transport::shm {
 
 namespace {
 
-// Network namespaces matter, since abstract sockets live in them.
 Bytes host_identity(const Options& options) {
-  std::string text = "plait-shm-" + std::to_string(kVersion) + "/" + options.host_id;
-  if (options.host_id.empty()) {
-    struct stat net {};
-    if (stat("/proc/self/ns/net", &net) != 0) net.st_ino = 0;
-    text += boot_id() + "/" + std::to_string(net.st_ino);
-  }
+  const std::string host = options.host_id.empty() ? host_and_network() : options.host_id;
+  const std::string text = "plait-shm-" + std::to_string(kVersion) + "/" + host;
   auto view = std::as_bytes(std::span(text));
   return Bytes(view.begin(), view.end());
 }

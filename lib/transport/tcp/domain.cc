@@ -1,29 +1,19 @@
 #include "transport/tcp/domain.h"
 
-#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "base/boot_id.h"
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "transport/tcp/polled.h"
 
 namespace plait::transport::tcp {
 
 namespace {
-
-// Network namespaces matter, since loopback addresses live in them.
-uint64_t host_id() {
-  std::string boot = boot_id();
-  struct stat net {};
-  if (stat("/proc/self/ns/net", &net) != 0) net.st_ino = 0;
-  boot += "/" + std::to_string(net.st_ino);
-  return sum_of(std::as_bytes(std::span(boot)));
-}
 
 Capabilities make_capabilities(const Options& options) noexcept {
   Capabilities c;

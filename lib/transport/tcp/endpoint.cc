@@ -61,7 +61,7 @@ std::string TcpEndpoint::peer_name() const {
 
 void TcpEndpoint::finished(Op& op, Code code) noexcept {
   if (op.when != When::never) {
-    dones_.push().done = Done{op.cookie, code};
+    dones_.push({op.cookie, code});
     domain_->has_work(*this);
   }
   ops_.give(op);
@@ -130,8 +130,7 @@ void TcpEndpoint::fail(Code code, std::string text) noexcept {
   }
   drop_links();
   drop_ops(code);
-  if (!own_done_) dones_.push().done = Done{cookie_, code};
-  own_done_ = true;
+  dones_.push_own({cookie_, code});
   domain_->has_work(*this);
 }
 
@@ -169,22 +168,6 @@ void TcpEndpoint::hang_up() noexcept {
   pulse_.reset();
   drop_links();
   for (Fd& socket : leaving_) socket.reset();
-}
-
-size_t TcpEndpoint::harvest(std::span<Done> done) noexcept {
-  size_t count = 0;
-  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front().done;
-  return count;
-}
-
-// The own one is the last.
-void TcpEndpoint::leave_dones(SlabQueue<DoneItem>& to) noexcept {
-  while (dones_.size() > (own_done_ ? 1U : 0U)) {
-    const Done done = dones_.front().done;
-    dones_.pop();
-    to.push().done = done;
-  }
-  dones_.clear();
 }
 
 void TcpEndpoint::orphan() noexcept {

@@ -41,12 +41,12 @@ class TcpEndpoint final : public Endpoint {
   void tick(int64_t now) noexcept;
   int64_t due_ns() const noexcept;  // when tick() is
   void progress(size_t& budget) noexcept;
-  size_t harvest(std::span<Done> done) noexcept;
+  size_t harvest(std::span<Done> done) noexcept { return dones_.take(done); }
   bool busy() const noexcept { return !dones_.empty() || (ending_ && state_ == State::ready); }
   // The domain goes: no call of it may follow.
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
-  void leave_dones(SlabQueue<DoneItem>& to) noexcept;
+  void leave_dones(SlabQueue<DoneItem>& to) noexcept { dones_.leave(to); }
   bool listed = false;  // among the domain's busy ones
 
   // What its connections call.
@@ -99,7 +99,7 @@ class TcpEndpoint final : public Endpoint {
   const uint64_t id_, nonce_, cookie_;
   const uint32_t counter_count_;
   State state_ = State::opened;
-  bool dials_ = false, own_done_ = false;
+  bool dials_ = false;
   bool ending_ = false;  // the peer has gone; what it sent before is still taken
   Code end_code_ = Code::ok;
   std::string error_, end_text_;
@@ -120,7 +120,7 @@ class TcpEndpoint final : public Endpoint {
 
   std::unique_ptr<std::atomic<uint64_t>[]> counter_words_;
   OpList ops_;
-  SlabQueue<DoneItem> dones_;
+  OwnedDones dones_;
 };
 
 }  // namespace plait::transport::tcp

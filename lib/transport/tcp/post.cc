@@ -50,7 +50,7 @@ void TcpEndpoint::take(const Transfer& transfer) noexcept {
 
 void TcpEndpoint::done(const Transfer& transfer) noexcept {
   if (transfer.when == When::never) return;
-  dones_.push().done = Done{transfer.cookie, Code::ok};
+  dones_.push({transfer.cookie, Code::ok});
   domain_->has_work(*this);
 }
 
