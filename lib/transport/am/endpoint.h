@@ -43,7 +43,11 @@ class MessageEndpoint : public Endpoint {
   }
   size_t harvest(std::span<Done> done) noexcept { return dones_.take(done); }
   bool busy() const noexcept { return !dones_.empty() || can_send(); }
-  bool pending() const noexcept;  // whether there is something to send
+  // Whether there is something to send.
+  bool pending() const noexcept {
+    if (state_ != State::ready) return has_last_or_first_word();
+    return landed_ != told_ || !served_.empty() || can_go(waiting_[0]) || can_go(waiting_[1]);
+  }
   // The domain goes: no call of it may follow.
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers.
@@ -92,7 +96,11 @@ class MessageEndpoint : public Endpoint {
  private:
   // send.cc
   bool can_send() const noexcept { return !blocked_ && pending(); }
-  bool can_go(const OpQueue& queue) const noexcept;
+  bool can_go(const OpQueue& queue) const noexcept {
+    return !queue.empty() && (queue.front().verb == Verb::get ||
+                              gets_under_way_[queue.front().signal.counter % kCounters] == 0);
+  }
+  bool has_last_or_first_word() const noexcept;
   Sent deliver(Message& m) noexcept;
   bool tell(Kind kind, uint64_t value) noexcept;
   bool send_next(size_t& budget) noexcept;

@@ -95,15 +95,7 @@ bool MessageEndpoint::take(const Transfer& transfer) noexcept {
   return true;
 }
 
-bool MessageEndpoint::can_go(const OpQueue& queue) const noexcept {
-  if (queue.empty()) return false;
-  const Op& op = queue.front();
-  return op.verb == Verb::get || gets_under_way_[op.signal.counter % kCounters] == 0;
-}
-
-bool MessageEndpoint::pending() const noexcept {
-  if (state_ == State::ready)
-    return landed_ != told_ || !served_.empty() || can_go(waiting_[0]) || can_go(waiting_[1]);
+bool MessageEndpoint::has_last_or_first_word() const noexcept {
   return (state_ == State::connecting && may_greet()) || (state_ == State::failed && refused_ != Refusal{});
 }
 
