@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace plait::perf {
@@ -104,9 +105,8 @@ Row Bench::measure(Case c) {
           ranks_.transport(),
           options_.iterations,
           timing.median_us,
-          timing.p99_us,
-          std::nullopt};
-  if (options_.checks > 0) row.wrong = check(c, at);
+          timing.p99_us};
+  if (options_.checks > 0) check(c, at, row);
   ranks_.must(plait_request_free(plan_), describe(c));
   plan_ = nullptr;
   return row;
@@ -160,20 +160,28 @@ Bench::Timing Bench::time(const Case& c, const Pointers& at) {
   return {median, percentile(samples, 0.99)};
 }
 
-uint64_t Bench::check(const Case& c, const Pointers& at) {
-  uint64_t wrong = 0;
+void Bench::check(const Case& c, const Pointers& at, Row& row) {
+  struct Found {
+    uint64_t wrong = 0;
+    double most_us = 0;
+  } own;
   for (int i = 0; i < options_.checks; ++i) {
     Pattern pattern = make_pattern(c, ++seed_);
     fill_input(c, pattern, at);
+    const auto start = std::chrono::steady_clock::now();
     call(c, at);
-    wrong += count_wrong(c, pattern, at);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    own.most_us = std::max(own.most_us, took.count());
+    own.wrong += count_wrong(c, pattern, at);
     // Nobody fills his buffers for the next call while a peer still reads them: the gather below, or this
     // one's.
     ranks_.must(plait_barrier(ranks_.comm(), nullptr, nullptr), "barrier");
   }
-  uint64_t all = 0;
-  for (uint64_t one : ranks_.gather(std::span<const uint64_t>(&wrong, 1))) all += one;
-  return all;
+  row.wrong = 0;
+  for (const Found& one : ranks_.gather(std::span<const Found>(&own, 1))) {
+    *row.wrong += one.wrong;
+    row.checked_most_us = std::max(row.checked_most_us, one.most_us);
+  }
 }
 
 }  // namespace plait::perf

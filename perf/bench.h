@@ -38,7 +38,7 @@ class Bench {
   Row measure(Case c);
   void clear(const Case& c);
   Timing time(const Case& c, const Pointers& at);
-  uint64_t check(const Case& c, const Pointers& at);
+  void check(const Case& c, const Pointers& at, Row& row);
 
   std::string algorithm_of(const Case& c, const Pointers& at);
   void prepare(const Case& c, const Pointers& at);

@@ -34,7 +34,8 @@ Json to_json(const Row& r) {
                {"time_us_p99", r.p99_us},
                {"algbw_GBps", r.algorithm_GBps()},
                {"busbw_GBps", r.bus_GBps()},
-               {"wrong", r.wrong ? Json(*r.wrong) : Json()}});
+               {"wrong", r.wrong ? Json(*r.wrong) : Json()},
+               {"checked_us_max", r.wrong ? Json(r.checked_most_us) : Json()}});
   return json;
 }
 

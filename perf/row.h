@@ -21,7 +21,8 @@ struct Row {
   std::string algorithm, transport;
   int iterations;
   double median_us, p99_us;
-  std::optional<uint64_t> wrong;  // elements; none: not checked
+  std::optional<uint64_t> wrong = {};  // elements; none: not checked
+  double checked_most_us = 0;          // of the checked calls, on the slowest rank
 
   double algorithm_GBps() const { return median_us > 0 ? double(bytes) / median_us / 1e3 : 0; }
   double bus_GBps() const { return algorithm_GBps() * bus_factor(*collective, ranks); }

@@ -212,6 +212,7 @@ class Communicator {
   void record_wait() noexcept;
   void record_failure(const Status& status, int32_t culprit, uint64_t number) noexcept;
   void save_record(Why why) noexcept;
+  void note_rail(const transport::rails::RailEvent& event) noexcept;
 
   static collectives::real::Bound allocate_scratch(void* self, size_t bytes);
   static transport::RemoteRegion* import_region(void* self, int32_t rank, ByteView key);
@@ -276,6 +277,7 @@ class Communicator {
   std::string last_error_;
   std::atomic<bool> is_broken_{false};
   Recorder recorder_;
+  RailRecord* rail_record_ = nullptr;  // of it
 };
 
 }  // namespace plait::runtime

@@ -77,6 +77,48 @@ void write_arrivals(JsonText& out, const Recorder& r) noexcept {
   out.raw("]");
 }
 
+std::string_view name_of(transport::rails::RailEvent::What what) noexcept {
+  static constexpr std::string_view kNames[] = {"out", "settled", "back"};
+  return size_t(what) < std::size(kNames) ? kNames[size_t(what)] : "?";
+}
+
+void write_rail_event(JsonText& out, const RailRecord::Event& e) noexcept {
+  using What = transport::rails::RailEvent::What;
+  out.raw("{\"ms_ago\": ").number((now_ns() - e.at_ns) / 1'000'000);
+  out.raw(", \"operation\": ").number(e.operation).raw(", \"rank\": ").number(e.rank);
+  out.raw(", \"rail\": ").number(uint32_t(e.rail)).raw(", \"what\": ").quoted(name_of(e.what));
+  if (e.what == What::settled) out.raw(", \"parts\": ").number(e.parts).raw(", \"bytes\": ").number(e.bytes);
+  if (e.what != What::back) out.raw(", \"why\": ").quoted(e.why);
+  out.raw("}");
+}
+
+void write_rails(JsonText& out, const Recorder& r) noexcept {
+  const RailRecord* rails = r.rails();
+  if (rails == nullptr) return;
+  out.raw(",\n\"rails\": [");
+  bool any = false;
+  for (const transport::rails::RailCounts& c : rails->counts()) {
+    out.raw(any ? ",\n" : "\n").raw("{\"name\": ").quoted(c.name);
+    out.raw(", \"parts\": ").number(uint64_t(c.parts)).raw(", \"bytes\": ").number(uint64_t(c.bytes));
+    out.raw(", \"resent\": ").number(uint64_t(c.resent));
+    out.raw(", \"resent_bytes\": ").number(uint64_t(c.resent_bytes));
+    out.raw(", \"deaths\": ").number(uint64_t(c.deaths));
+    out.raw(", \"returns\": ").number(uint64_t(c.returns)).raw("}");
+    any = true;
+  }
+  out.raw("],\n\"rail_events\": [");
+  any = false;
+  const uint64_t latest = rails->latest();
+  for (uint64_t n = latest > RailRecord::kEvents ? latest - RailRecord::kEvents + 1 : 1; n <= latest; n++) {
+    RailRecord::Event event;
+    if (!rails->read(n, &event)) continue;  // overtaken meanwhile
+    out.raw(any ? ",\n" : "\n");
+    write_rail_event(out, event);
+    any = true;
+  }
+  out.raw("]");
+}
+
 void write_call(JsonText& out, const Recorder& r, const CallId& call) noexcept {
   if (const auto maker = maker_name(call.kind); !maker.empty()) {
     out.raw(", \"kind\": ").quoted(maker);
@@ -127,6 +169,7 @@ int write_dump(const Recorder& r, Why why, int fd) noexcept {
   write_failure(out, r);
   write_wait(out, r, latest > done ? done + 1 : 0);
   write_arrivals(out, r);
+  write_rails(out, r);
   write_operations(out, r, latest, done);
   out.raw("}\n");
   return out.finish();

@@ -270,8 +270,10 @@ Status Communicator::choose_network() {
   Place place{config_.interfaces, {}, config_.port_min, config_.port_max, config_.link_mbps, {}};
   for (const Address& met : group_->contact(config_.rank).addresses) place.known.push_back(met.with_port(0));
   if (wants_tls(*rails)) place.tls = tls_key(*group_);
-  auto domain = runtime::open_network(*rails, place);
+  RailWatch watch{[this](const transport::rails::RailEvent& event) { note_rail(event); }, nullptr};
+  auto domain = runtime::open_network(*rails, place, &watch);
   if (!domain.ok()) return domain.status();
+  if (watch.counts != nullptr) rail_record_ = &recorder_.have_rails(std::move(watch.counts));
   fabric_.take_network(std::move(domain).value());
   network_kind_ = kind_of(*rails);
   return {};

@@ -6,7 +6,6 @@
 #include "runtime/modules.h"
 #include "runtime/peer.h"
 #include "runtime/signals.h"
-#include "transport/rails/rails.h"
 #include "transport/tcp/tcp.h"
 
 namespace plait::runtime {
@@ -121,7 +120,8 @@ transport::tcp::Options options_of(const RailSpec& rail, std::shared_ptr<const t
   return options;
 }
 
-Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place) {
+Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place,
+                                             RailWatch* watch) {
   if (rails.size() == 1) return open_rail(rails.front(), place);
   std::vector<std::unique_ptr<Domain>> domains;
   for (const RailSpec& rail : rails) {
@@ -129,8 +129,12 @@ Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails,
     if (!domain.ok()) return domain;
     domains.push_back(std::move(domain).value());
   }
-  auto bound = transport::rails::make_domain(std::move(domains), {.label = to_string(rails)});
+  transport::rails::Options options;
+  options.label = to_string(rails);
+  if (watch != nullptr) options.told = watch->told;
+  auto bound = transport::rails::make_domain(std::move(domains), options);
   if (!bound.ok()) return bound.status();
+  if (watch != nullptr) watch->counts = (*bound)->counts();
   std::unique_ptr<Domain> domain = std::move(bound).value();
   PLAIT_TRY(suits(*domain));
   return domain;

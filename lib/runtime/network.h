@@ -1,6 +1,7 @@
 // What joins ranks of different hosts: the rails that PLAIT_NETWORK names, as a domain.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/address.h"
 #include "base/status.h"
 #include "runtime/rail_spec.h"
+#include "transport/rails/rails.h"
 #include "transport/tcp/tcp.h"
 #include "transport/transport.h"
 
@@ -22,9 +24,15 @@ struct Place {
   std::shared_ptr<const transport::tcp::TlsKey> tls;  // where a rail wants TLS; null: there is no secret
 };
 
-// Code::unsupported and Code::system say which rail, and why it cannot be had.
+// Who wants to know what becomes of rails, where there are several.
+struct RailWatch {
+  std::function<void(const transport::rails::RailEvent&)> told;  // transport::rails::Options::told
+  std::shared_ptr<const transport::rails::AllCounts> counts;     // filled in; null: there are not several
+};
+
+// Code::unsupported and Code::system say which rail, and why it cannot be had. `watch` may be null.
 Result<std::unique_ptr<transport::Domain>> open_network(const std::vector<RailSpec>& rails,
-                                                        const Place& place);
+                                                        const Place& place, RailWatch* watch = nullptr);
 
 bool wants_tls(const std::vector<RailSpec>& rails) noexcept;
 // The choices of a rail over TCP, without what depends on the host. `tls`: the key, where it wants TLS.

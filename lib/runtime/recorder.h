@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "runtime/board.h"
+#include "runtime/rail_record.h"
 
 namespace plait::runtime {
 
@@ -57,6 +58,13 @@ class Recorder {
     methods_.store(&methods, std::memory_order_release);
   }
 
+  // Several rails join it to other hosts. Once at most, before created().
+  RailRecord& have_rails(RailCounts counts) {
+    own_rails_ = std::make_unique<RailRecord>(std::move(counts));
+    rails_.store(own_rails_.get(), std::memory_order_release);
+    return *own_rails_;
+  }
+
   // The hot path: stores to one line for each operation, and one store when it is done.
   void started(uint64_t number, const CallId& call) noexcept {
     static_assert(std::is_trivially_copyable_v<CallId> && sizeof(CallId) == sizeof(uint64_t) * kCallWords);
@@ -91,6 +99,8 @@ class Recorder {
   uint64_t done() const noexcept { return done_.load(std::memory_order_relaxed); }
   // False when operation `number` has not been found waiting.
   bool read_wait(uint64_t number, Wait* wait) const noexcept;
+  // Null where there are not several rails.
+  const RailRecord* rails() const noexcept { return rails_.load(std::memory_order_acquire); }
   // Null when nothing failed.
   const Failure* failure() const noexcept {
     return has_failed_.load(std::memory_order_acquire) ? &failure_ : nullptr;
@@ -127,6 +137,8 @@ class Recorder {
   mutable std::atomic<bool> kept_{false};
   Failure failure_;  // written once, before has_failed_
   Identity who_;
+  std::unique_ptr<RailRecord> own_rails_;
+  std::atomic<const RailRecord*> rails_{nullptr};
   std::unique_ptr<std::atomic<const Board*>[]> boards_;  // by rank
 };
 

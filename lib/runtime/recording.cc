@@ -63,6 +63,20 @@ void Communicator::save_record(Why why) noexcept {
   if (error != 0) log::warn("{}", Status::system(error, "PLAIT_DUMP: cannot write " + path).text());
 }
 
+// Within a poll of the network: nothing of it is called here. When a rail dies because its peer left, `out`
+// is all that comes.
+void Communicator::note_rail(const transport::rails::RailEvent& event) noexcept {
+  using What = transport::rails::RailEvent::What;
+  if (rail_record_ != nullptr) rail_record_->add(event, head_ != nullptr ? head_->number : 0);
+  const auto rank = int32_t(event.endpoint);
+  if (event.what == What::settled) {
+    log::warn("rail {} ({}) to {} is out, the others go on: {}; {} parts ({} bytes) are sent again",
+              event.rail, event.name, name_of(rank), event.why, event.parts, event.bytes);
+  } else if (event.what == What::back) {
+    log::info("rail {} ({}) to {} is used again", event.rail, event.name, name_of(rank));
+  }
+}
+
 Status Communicator::dump(const char* path) const noexcept {
   const std::string& own = recorder_.who().path;
   if (path == nullptr && own.empty()) {

@@ -73,13 +73,16 @@ add_hosts() {
   add_network eth0
 }
 
-# add_pair: hosts a and b, joined by one veth pair and no switch, which costs a message a tenth of its time.
+# add_pair [NAME...]: hosts a and b, joined by one veth pair, or by as many as are named, and no switch, which costs a
+# message a tenth of its time.
 add_pair() {
-  local end
+  local end link
   for end in a b; do new_namespace "$(name_of "$end")"; done
-  hosts=(a b) networks=(eth0)
-  ip -n "$(name_of a)" link add eth0 type veth peer name eth0 netns "$(name_of b)"
-  for end in a b; do set_addresses "$end" eth0; done
+  hosts=(a b) networks=("${@:-eth0}")
+  for link in "${networks[@]}"; do
+    ip -n "$(name_of a)" link add "$link" type veth peer name "$link" netns "$(name_of b)"
+    for end in a b; do set_addresses "$end" "$link"; done
+  done
 }
 
 # add_network NAME: joins all hosts by one more network; NAME is their interface to it.
@@ -131,12 +134,12 @@ slow_link() {
 # lose_packets HOST PER_MILLE [INTERFACE]: of what comes in, that much is lost. 1000: a line that swallows everything and
 # tells nobody. 0: all is well again.
 lose_packets() {
-  local which="numgen random mod 1000 < $2"
+  local which="numgen random mod 1000 < $2" table="lab-${3:-eth0}"
   (($2 < 1000)) || which=
-  on "$1" nft delete table inet lab 2>/dev/null || true
+  on "$1" nft delete table inet "$table" 2>/dev/null || true
   (($2 > 0)) || return 0
   on "$1" nft -f - <<END || skip "no packets can be lost here: nft failed (Debian package nftables)"
-table inet lab {
+table inet $table {
   chain incoming {
     type filter hook input priority 0
     iifname "${3:-eth0}" $which counter drop

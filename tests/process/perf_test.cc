@@ -181,6 +181,7 @@ TEST(PlaitPerf, WritesJson) {
     EXPECT_EQ(row["count"], 16);
     EXPECT_EQ(row["iterations"], 2);
     EXPECT_EQ(row["wrong"], 0);
+    EXPECT_GT(row["checked_us_max"].get<double>(), 0);
     EXPECT_EQ(row["algorithm"], "direct");
     EXPECT_TRUE(row["transport"].is_string());
     EXPECT_GT(row["time_us_median"].get<double>(), 0);

@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kLongMs = 1000;  // a wait that is worth a word
 constexpr size_t kMostGroups = 4;  // of ranks at different operations, in one line
 constexpr size_t kMostWaits = 3;
+constexpr size_t kMostRails = 4;
 constexpr size_t kMostRuns = 32;  // of ranks, in a list of them
 
 using Ranks = std::vector<int>;
@@ -62,6 +63,7 @@ class Comparison {
     say_waits();
     say_missing();
     say_failure();
+    say_rails();
     return lines_;
   }
   // All ranks are at one place and none of them in an operation.
@@ -76,6 +78,7 @@ class Comparison {
   void say_waits();
   void say_missing();
   void say_failure();
+  void say_rails();
 
   const Record* record_of(int rank) const { return by_rank_[size_t(rank)]; }
   const Operation* find(const Ranks& ranks, uint64_t number) const;
@@ -297,6 +300,27 @@ void Comparison::say_failure() {
   if (first == nullptr || differ_) return;  // the cause is told
   lines_.push_back("rank " + std::to_string(first->rank) +
                    " was the first to give up: " + first->failure->text);
+}
+
+// Both ends know of a rail that is out; the reason is with the one that found out. All is slower than it
+// could be.
+void Comparison::say_rails() {
+  size_t said = 0, more = 0;
+  for (int rank = 0; rank < size_; rank++) {
+    const Record* r = record_of(rank);
+    if (r == nullptr) continue;
+    for (const Record::Rail& rail : r->rails_out) {
+      if (said++ >= kMostRails) {
+        more++;
+        continue;
+      }
+      lines_.push_back("rank " + std::to_string(rank) + " lacks rail " + std::to_string(rail.rail) + " (" +
+                       rail.name + ") to rank " + std::to_string(rail.rank) + ", for " +
+                       seconds_text(rail.ms_ago) + " now: " + shortened(rail.why));
+      quiet_ = false;
+    }
+  }
+  if (more > 0) lines_.push_back("and so " + std::to_string(more) + " times more");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ using nlohmann::json;
 
 constexpr size_t kMostText = 300;
 constexpr int kMostRanks = 1 << 20;
+constexpr size_t kMostRailsOut = 64;
 
 // Each takes `object[name]` if it is there and of the right kind and size.
 template <class Integer>
@@ -125,6 +126,26 @@ void take_arrived(const json& d, Record& r) {
   }
 }
 
+// What is told last of a rail counts. One whose end the other rails did not outlive is not settled: what
+// broke the communicator tells of it.
+void take_rails(const json& d, Record& r) {
+  const json& rails = list(d, "rails");
+  for (const json& entry : list(d, "rail_events")) {
+    Record::Rail rail;
+    std::string what;
+    if (!take(entry, "what", what) || !take(entry, "rank", rail.rank) || !take(entry, "rail", rail.rail) ||
+        !take(entry, "ms_ago", rail.ms_ago) || rail.rank < 0 || rail.rank >= r.size)
+      continue;
+    auto same = [&](const Record::Rail& o) { return o.rank == rail.rank && o.rail == rail.rail; };
+    if (what == "back") std::erase_if(r.rails_out, same);
+    if (what != "settled" || std::any_of(r.rails_out.begin(), r.rails_out.end(), same)) continue;
+    if (rail.rail >= rails.size() || !take(rails[rail.rail], "name", rail.name) ||
+        !take(entry, "why", rail.why) || r.rails_out.size() == kMostRailsOut)
+      continue;
+    r.rails_out.push_back(rail);
+  }
+}
+
 void take_operations(const json& d, Record& r) {
   for (const json& entry : list(d, "operations")) {
     Operation o;
@@ -152,6 +173,7 @@ std::optional<Record> parse_record(std::string_view text) {
   take_failure(d, r);
   take_wait(d, r);
   take_arrived(d, r);
+  take_rails(d, r);
   take_operations(d, r);
   return r;
 }

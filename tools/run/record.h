@@ -33,6 +33,13 @@ struct Record {
     uint64_t operation = 0;
   };
 
+  struct Rail {  // one to a rank that is out, while others go on
+    int rank = 0;
+    uint64_t rail = 0;
+    std::string name, why;
+    int64_t ms_ago = 0;
+  };
+
   std::string job, why;
   uint64_t communicator = 0;
   std::string split;  // of one that was made from it: its name below it, "7.0"; else empty
@@ -45,6 +52,7 @@ struct Record {
   std::optional<Wait> wait;
   std::vector<Arrived> arrived;       // ascending; a rank is in one of them at most
   std::vector<Operation> operations;  // by number
+  std::vector<Rail> rails_out;        // those that died first come first; a rail to a rank comes once
 
   // It tells that there is a communicator, and no more.
   bool is_note() const { return why == "created"; }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/log.h"
+
 namespace plait::transport::rails {
 
 Result<std::unique_ptr<Rails>> make_domain(std::vector<std::unique_ptr<Domain>> rails,
@@ -21,7 +23,10 @@ Result<std::unique_ptr<Rails>> make_domain(std::vector<std::unique_ptr<Domain>> 
 }
 
 RailsDomain::RailsDomain(std::vector<std::unique_ptr<Domain>> rails, const Options& options)
-    : options_(options), rails_(std::move(rails)), capabilities_(capabilities_of(rails_)) {
+    : options_(options),
+      rails_(std::move(rails)),
+      capabilities_(capabilities_of(rails_)),
+      counts_(std::make_shared<AllCounts>(rails_.size())) {
   std::vector<ByteView> identities;
   piece_limit_ = kPiece;
   bool known = true;
@@ -29,10 +34,11 @@ RailsDomain::RailsDomain(std::vector<std::unique_ptr<Domain>> rails, const Optio
     const Capabilities& c = rail->capabilities();
     identities.push_back(rail->identity());
     piece_limit_ = std::min(piece_limit_, c.max_transfer);
-    reports_.push_back({.name = std::string(rail->name())});
+    (*counts_)[speeds_.size()].name = rail->name();
+    speeds_.push_back(c.cost.bandwidth_Bps);
     known &= c.cost.bandwidth_Bps > 0;
   }
-  for (const auto& rail : rails_) speeds_.push_back(known ? rail->capabilities().cost.bandwidth_Bps : 1e9);
+  if (!known) std::ranges::fill(speeds_, 1e9);
   identity_ = make_identity(identities);
   quiet_.resize(rails_.size());
 }
@@ -152,12 +158,24 @@ void RailsDomain::trim() noexcept {
 }
 
 std::vector<RailReport> RailsDomain::report() const {
-  std::vector<RailReport> reports = reports_;
-  for (size_t i = 0; i < reports.size(); ++i) {
-    reports[i].endpoints = uint32_t(endpoints_.size());
-    reports[i].live = uint32_t(std::ranges::count_if(endpoints_, [&](auto* e) { return e->on_rail(i); }));
+  std::vector<RailReport> reports;
+  for (size_t i = 0; i < rails_.size(); ++i) {
+    const RailCounts& c = (*counts_)[i];
+    const auto live = std::ranges::count_if(endpoints_, [&](auto* e) { return e->on_rail(i); });
+    reports.push_back({c.name, uint32_t(endpoints_.size()), uint32_t(live), c.parts, c.bytes, c.resent,
+                       c.resent_bytes, c.deaths, c.returns});
   }
   return reports;
+}
+
+void RailsDomain::tell(RailEvent event) const noexcept {
+  event.name = (*counts_)[event.rail].name;
+  if (options_.told) return options_.told(event);
+  if (event.what == RailEvent::What::settled)
+    log::warn("{}: rail {} ({}) to a peer is out, the others go on: {}", name(), event.rail, event.name,
+              event.why);
+  if (event.what == RailEvent::What::back)
+    log::info("{}: rail {} ({}) to a peer is used again", name(), event.rail, event.name);
 }
 
 }  // namespace plait::transport::rails

@@ -30,13 +30,15 @@ class RailsDomain final : public Rails {
   int wait_fd() const noexcept override { return sleeps_ ? poller_.get() : -1; }
   void trim() noexcept override;
   std::vector<RailReport> report() const override;
+  std::shared_ptr<const AllCounts> counts() const override { return counts_; }
   std::string describe() const override;
 
   // What endpoints call.
   const Options& options() const noexcept { return options_; }
   size_t rails() const noexcept { return rails_.size(); }
   Domain& rail(size_t i) noexcept { return *rails_[i]; }
-  RailReport& count(size_t rail) noexcept { return reports_[rail]; }
+  RailCounts& count(size_t rail) noexcept { return (*counts_)[rail]; }
+  void tell(RailEvent event) const noexcept;
   double speed(size_t rail) const noexcept { return speeds_[rail]; }
   size_t piece_limit() const noexcept { return piece_limit_; }
   Pools& pools() noexcept { return pools_; }
@@ -69,7 +71,7 @@ class RailsDomain final : public Rails {
   std::vector<std::unique_ptr<Domain>> rails_;
   Capabilities capabilities_;
   Bytes identity_;
-  std::vector<RailReport> reports_;
+  const std::shared_ptr<AllCounts> counts_;
   std::vector<double> speeds_;  // relative
   size_t piece_limit_ = 0;
 

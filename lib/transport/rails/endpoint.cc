@@ -127,7 +127,7 @@ void RailsEndpoint::fail_if_alone() noexcept {
 void RailsEndpoint::fail(Code code, std::string text) noexcept {
   if (over()) return;
   log::info("{}: endpoint failed: {}", domain_->name(), text);
-  error_ = std::string(domain_->name()) + ": " + std::move(text);
+  error_ = std::move(text);
   state_ = State::failed;
   hang_up();
   drop_transfers(code);

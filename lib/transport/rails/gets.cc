@@ -82,7 +82,8 @@ void RailsEndpoint::send_gets_again() noexcept {
     } else if (post_get(get)) {
       get.lost = false;
       --lost_gets_;
-      domain_->count(get.rail).resent++;
+      domain_->count(get.rail).resent.add(1);
+      domain_->count(get.rail).resent_bytes.add(get.bytes);
     }
   }
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "transport/rails/domain.h"
 #include "transport/rails/endpoint.h"
 
@@ -29,13 +28,12 @@ void RailsEndpoint::act(size_t i, uint8_t actions, ByteView payload) noexcept {
   if ((actions & kSayDead) != 0) {
     if ((actions & kClose) == 0) rails_[i].link = Link();  // of a generation that I never had
     say_dead(i);
-    if (rails_[i].state.phase() == Phase::down) went_down(i);
   }
   if ((actions & kSettle) != 0) {
     if (!settle(i, payload)) return fail(Code::auth, "the peer's report on a rail that died makes no sense");
     if (state_ != State::ready) return;
-    if ((actions & kSayDead) == 0) went_down(i);
   }
+  if ((actions & (kSayDead | kSettle)) != 0 && rails_[i].state.phase() == Phase::down) went_down(i);
   if ((actions & kOpen) != 0) {
     reopen(i, (actions & kConnect) != 0, payload);
   } else if ((actions & kConnect) != 0) {
@@ -51,8 +49,13 @@ void RailsEndpoint::act(size_t i, uint8_t actions, ByteView payload) noexcept {
 void RailsEndpoint::close_link(size_t i) noexcept {
   Rail& rail = rails_[i];
   Link& link = rail.link;
+  if (rail.was_live || rail.state.generation() == 1) {
+    rail.told_out = true;
+    rail.lost_parts = rail.lost_bytes = 0;
+    domain_->tell({.what = RailEvent::What::out, .rail = i, .endpoint = cookie_, .why = rail.error});
+  }
   if (std::exchange(rail.was_live, false)) {
-    domain_->count(i).deaths++;
+    domain_->count(i).deaths.add(1);
     if (now_ns() - rail.live_since_ns > kSteady) rail.pause_ns = domain_->options().return_first_ms * kMs;
   }
   line_on_ &= ~(1U << i);
@@ -92,6 +95,8 @@ void RailsEndpoint::freeze_parts(size_t i) noexcept {
     get.lost = true;
     get.tries++;
     ++lost_gets_;
+    rails_[i].lost_parts++;
+    rails_[i].lost_bytes += get.bytes;
   }
   Link& link = rails_[i].link;
   link.bytes_out = link.parts_out = link.waiting = 0;
@@ -137,6 +142,8 @@ bool RailsEndpoint::settle(size_t i, ByteView report) noexcept {
       if (p.landed) p.bytes = 0;  // but its signal did not: that alone goes again
       p.lost = true;
       ++lost_;
+      rails_[i].lost_parts++;
+      rails_[i].lost_bytes += p.bytes;
     }
   }
   return true;
@@ -146,10 +153,13 @@ void RailsEndpoint::went_down(size_t i) noexcept {
   Rail& rail = rails_[i];
   rail.due_ns = now_ns() + rail.pause_ns;
   rail.pause_ns = std::min(rail.pause_ns * 2, domain_->options().return_last_ms * kMs);
-  if (rail.live_since_ns == 0) return;
-  rail.live_since_ns = 0;
-  log::warn("{}: rail {} ({}) to a peer is out, the others go on: {}", domain_->name(), i,
-            domain_->rail(i).name(), rail.error);
+  if (!std::exchange(rail.told_out, false)) return;
+  domain_->tell({.what = RailEvent::What::settled,
+                 .rail = i,
+                 .endpoint = cookie_,
+                 .why = rail.error,
+                 .parts = rail.lost_parts,
+                 .bytes = rail.lost_bytes});
 }
 
 void RailsEndpoint::went_live(size_t i) noexcept {
@@ -157,8 +167,8 @@ void RailsEndpoint::went_live(size_t i) noexcept {
   rail.live_since_ns = now_ns();
   rail.was_live = true;
   if (rail.state.generation() == 1) return;
-  domain_->count(i).returns++;
-  log::info("{}: rail {} ({}) to a peer is used again", domain_->name(), i, domain_->rail(i).name());
+  domain_->count(i).returns.add(1);
+  domain_->tell({.what = RailEvent::What::back, .rail = i, .endpoint = cookie_});
 }
 
 void RailsEndpoint::reopen(size_t i, bool connect, ByteView ticket) noexcept {

@@ -54,9 +54,9 @@ size_t RailsEndpoint::pick(size_t bytes, const Import* import, uint32_t tried, s
 
 void RailsEndpoint::posted(size_t rail, size_t bytes) noexcept {
   rails_[rail].link.bytes_out += bytes;
-  RailReport& count = domain_->count(rail);
-  count.parts++;
-  count.bytes += bytes;
+  RailCounts& count = domain_->count(rail);
+  count.parts.add(1);
+  count.bytes.add(bytes);
   domain_->stirred(rail);
   ++posts_;
 }
@@ -193,7 +193,8 @@ void RailsEndpoint::send_again() noexcept {
     if (!send(slot / theirs_.window, slot)) continue;
     p.lost = false;
     --lost_;
-    domain_->count(p.rail).resent++;
+    domain_->count(p.rail).resent.add(1);
+    domain_->count(p.rail).resent_bytes.add(p.bytes);
   }
 }
 

@@ -82,6 +82,56 @@ TEST(Rails, AllRailsDeadIsOneError) {
   }
 }
 
+// In the order in which it comes about; on the side that finds out with the reason, and what was sent again.
+TEST(Rails, WhatBecomesOfARailIsTold) {
+  using What = RailEvent::What;
+  struct Told {
+    What what;
+    size_t rail;
+    std::string name, why;
+    uint64_t parts, bytes;
+  };
+  std::vector<Told> told;
+  Options options = quick();
+  options.told = [&](const RailEvent& e) {
+    EXPECT_EQ(e.endpoint, kEndCookie);
+    told.push_back({e.what, e.rail, std::string(e.name), std::string(e.why), e.parts, e.bytes});
+  };
+  constexpr size_t kBytes = size_t{4} << 20;
+  Pair p(2, over_fakes(2), options);
+  p.a.expose(kBytes, Access::none);
+  p.b.expose(kBytes, Access::write);
+  ASSERT_TRUE(p.connect(2));
+  EXPECT_TRUE(told.empty());
+  p.a.hooks[1]->freeze(true);  // so that something of it is under way
+  Transfer t{Verb::put,
+             When::delivered,
+             {1, 1},
+             p.a.regions[0]->slice(0, kBytes).value(),
+             p.a.remotes[0]->slice(0, kBytes).value(),
+             9};
+  ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+  p.a.hooks[1]->freeze(false);
+  p.a.hooks[1]->kill_links();
+  ASSERT_TRUE(p.pump([&] { return p.b.end->counter(1) == 1 && p.a.count(9) == 1 && p.all_live(); }));
+  ASSERT_EQ(told.size(), 6u);
+  size_t kinds[3] = {}, with_reason = 0;
+  uint64_t parts = 0, bytes = 0;
+  for (const Told& one : told) {
+    EXPECT_EQ(one.rail, 1u);
+    EXPECT_EQ(one.name, p.a.domain->report()[1].name);
+    EXPECT_EQ(one.why.empty(), one.what == What::back);
+    kinds[size_t(one.what)]++;
+    with_reason += one.what == What::out && one.why.find("the peer found") == std::string::npos;
+    parts += one.parts, bytes += one.bytes;
+  }
+  for (const size_t kind : kinds) EXPECT_EQ(kind, 2u);
+  EXPECT_GE(with_reason, 1u);
+  const auto counts = p.a.domain->counts();
+  EXPECT_EQ((*counts)[0].resent + (*counts)[1].resent, parts);
+  EXPECT_EQ((*counts)[0].resent_bytes + (*counts)[1].resent_bytes, bytes);
+}
+
 // It polls now and then, answers on no rail for a while, and loses none of them.
 TEST(Rails, APeerThatComputesKeepsItsRails) {
   for (const MakeRail& make : {over_fakes(5), over_tcp()}) {

@@ -131,6 +131,19 @@ TEST(Compare, TheFirstFailureIsTold) {
             "communicator 0: rank 1 was the first to give up: the deadline passed in operation 2");
 }
 
+TEST(Compare, RailsThatAreOutAreTold) {
+  std::vector<Record> records = {at(0, 5, 5), at(1, 5, 5), at(2, 5, 5), at(3, 5, 5)};
+  records[1].rails_out = {{3, 1, "tcp:eth1", "nothing came", 12'300}};
+  Text lines = compare(records, {});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1],
+            "communicator 0: rank 1 lacks rail 1 (tcp:eth1) to rank 3, for 12.3 s now: nothing came");
+  records[0].rails_out.assign(10, records[1].rails_out[0]);
+  lines = compare(records, {});
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines.back(), "communicator 0: and so 7 times more");
+}
+
 TEST(Compare, CommunicatorsWhereAllIsWellAreLeftOutUnlessAllAre) {
   std::vector<Record> records = {at(0, 5, 5), at(1, 5, 5), at(2, 5, 5), at(3, 5, 5)};
   const Text quiet = {"communicator 0: all ranks are between operations, after allreduce 5"};

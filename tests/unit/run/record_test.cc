@@ -79,6 +79,38 @@ TEST(Record, WhatIsOddInAListIsLeftOut) {
   EXPECT_FALSE(parse_record(with("{\"status\"", "[{\"status\"").substr(0, 100)));
 }
 
+TEST(Record, RailsThatAreOut) {
+  const std::string arrived = "\"arrived\"";
+  const auto of = [&](const std::string& events) {
+    return parse_record(
+               with(arrived, R"("rails": [{"name": "tcp:eth0"}, {"name": "tcp:eth1"}], "rail_events": [)" +
+                                 events + "], " + arrived))
+        ->rails_out;
+  };
+  const std::string out =
+      R"({"ms_ago": 5, "operation": 2, "rank": 1, "rail": 1, "what": "out", "why": "it is cut"})";
+  std::string settled = out, back = out;
+  settled.replace(settled.find("out"), 3, "settled");
+  back.replace(back.find("out"), 3, "back");
+  EXPECT_TRUE(of("").empty());
+  EXPECT_TRUE(of(out).empty());
+  const auto one = of(out + ", " + settled + ", " + settled);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].name, "tcp:eth1");
+  EXPECT_EQ(one[0].why, "it is cut");
+  EXPECT_EQ(one[0].rank, 1);
+  EXPECT_EQ(one[0].rail, 1u);
+  EXPECT_EQ(one[0].ms_ago, 5);
+  EXPECT_TRUE(of(settled + ", " + back).empty());
+  for (const auto& [from, to] : {std::pair{"\"rail\": 1", "\"rail\": 2"},
+                                 {"\"rank\": 1", "\"rank\": 4"},
+                                 {"\"rank\": 1", "\"rank\": -1"},
+                                 {"\"why\"", "\"who\""}}) {
+    std::string odd = settled;
+    EXPECT_TRUE(of(odd.replace(odd.find(from), std::string(from).size(), to)).empty()) << to;
+  }
+}
+
 TEST(Record, NoBytesAreDangerous) {
   for (size_t cut = 0; cut < kRecord.size(); cut++) EXPECT_FALSE(parse_record(kRecord.substr(0, cut)));
   for (size_t at = 0; at < kRecord.size(); at++) {

@@ -43,6 +43,54 @@ class Recorded : public testing::Test {
   Recorder recorder_;
 };
 
+TEST_F(Recorded, TellsOfRails) {
+  using transport::rails::RailEvent;
+  EXPECT_FALSE(dump().contains("rails"));
+  auto counts = std::make_shared<transport::rails::AllCounts>(2);
+  (*counts)[0].name = "tcp:eth0", (*counts)[1].name = "tcp:\"eth1\"";
+  (*counts)[1].bytes.add(4711);
+  RailRecord& rails = recorder_.have_rails(counts);
+  EXPECT_TRUE(dump()["rail_events"].empty());
+  rails.add({.what = RailEvent::What::out, .rail = 1, .endpoint = 2, .why = "the link is cut"}, 9);
+  rails.add({.what = RailEvent::What::settled, .rail = 1, .endpoint = 2, .parts = 3, .bytes = 300}, 9);
+  rails.add({.what = RailEvent::What::back, .rail = 1, .endpoint = 2}, 0);
+  (*counts)[1].deaths.add(1);
+  const json d = dump();
+  ASSERT_EQ(d["rails"].size(), 2u);
+  EXPECT_EQ(d["rails"][1]["name"], "tcp:\"eth1\"");
+  EXPECT_EQ(d["rails"][1]["bytes"], 4711);
+  EXPECT_EQ(d["rails"][1]["deaths"], 1);
+  EXPECT_EQ(d["rails"][0]["deaths"], 0);
+  const json& events = d["rail_events"];
+  ASSERT_EQ(events.size(), 3u);
+  for (const json& event : events) {
+    EXPECT_EQ(event["rank"], 2);
+    EXPECT_EQ(event["rail"], 1);
+    EXPECT_GE(event["ms_ago"], 0);
+  }
+  EXPECT_EQ(events[0]["what"], "out");
+  EXPECT_EQ(events[0]["why"], "the link is cut");
+  EXPECT_EQ(events[0]["operation"], 9);
+  EXPECT_EQ(events[1]["what"], "settled");
+  EXPECT_EQ(events[1]["parts"], 3);
+  EXPECT_EQ(events[1]["bytes"], 300);
+  EXPECT_EQ(events[2]["what"], "back");
+}
+
+TEST_F(Recorded, KeepsTheLastEventsOfRails) {
+  using transport::rails::RailEvent;
+  RailRecord& rails = recorder_.have_rails(std::make_shared<transport::rails::AllCounts>(2));
+  constexpr uint64_t kLast = RailRecord::kEvents + 5;
+  const std::string why(2 * RailRecord::kTextBytes, 'x');
+  for (uint64_t n = 1; n <= kLast; n++)
+    rails.add({.what = RailEvent::What::out, .endpoint = n, .why = why}, n);
+  const json events = dump()["rail_events"];
+  ASSERT_EQ(events.size(), RailRecord::kEvents);
+  EXPECT_EQ(events.front()["operation"], 6);
+  EXPECT_EQ(events.back()["operation"], kLast);
+  EXPECT_EQ(events.back()["why"], std::string(RailRecord::kTextBytes - 1, 'x'));
+}
+
 TEST_F(Recorded, KeepsTheLastOperations) {
   constexpr uint64_t kLast = Recorder::kEntries * 3 + 5;
   for (uint64_t n = 1; n <= kLast; n++) recorder_.started(n, call(n * 10));
