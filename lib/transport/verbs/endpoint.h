@@ -18,6 +18,8 @@ class VerbsDomain;
 constexpr uint32_t kSequenceBits = 17, kSequence = (1U << kSequenceBits) - 1;
 constexpr size_t kControls = 8;  // hellos and credits of an endpoint that may be under way, each way
 
+constexpr uint16_t kFenced = 64;  // groups of counters, whose puts wait for their gets
+
 // A work request under way.
 struct Op {
   Op* next = nullptr;
@@ -25,7 +27,7 @@ struct Op {
   When when = When::never;
   uint8_t opcode = IBV_WR_RDMA_WRITE;
   bool control = false;  // a hello or credits: no transfer
-  uint8_t counter = 0;   // modulo kCounters
+  uint8_t counter = 0;   // modulo kFenced
 };
 
 struct DoneItem {
@@ -90,13 +92,13 @@ class VerbsEndpoint final : public Endpoint {
 
   std::unique_ptr<std::atomic<uint64_t>[]> counter_words_;
   SlabQueue<Op> ops_;
-  uint32_t posted_ = 0, completed_ = 0;     // Ops so far
-  uint32_t silent_ = 0;                     // since one that asked for a completion
-  size_t held_ = 0;                         // transfers in ops_, and Dones that nobody took
-  uint16_t controls_ = 0;                   // in ops_
-  uint16_t unharvested_ = 0;                // signals of ours that the peer did not give credit for again
-  uint16_t owed_ = 0;                       // signals of the peer's that we did not
-  std::array<uint16_t, kCounters> gets_{};  // under way, of a counter
+  uint32_t posted_ = 0, completed_ = 0;   // Ops so far
+  uint32_t silent_ = 0;                   // since one that asked for a completion
+  size_t held_ = 0;                       // transfers in ops_, and Dones that nobody took
+  uint16_t controls_ = 0;                 // in ops_
+  uint16_t unharvested_ = 0;              // signals of ours that the peer did not give credit for again
+  uint16_t owed_ = 0;                     // signals of the peer's that we did not
+  std::array<uint16_t, kFenced> gets_{};  // under way, of counters
 };
 
 }  // namespace plait::transport::verbs

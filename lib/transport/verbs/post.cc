@@ -34,7 +34,7 @@ class Batch {
     VerbsEndpoint& e = endpoint_;
     if (count_ == chain_.requests.size()) ring();
     ibv_send_wr& request = begin(opcode_of(transfer));
-    const auto counter = uint8_t(transfer.signal.counter % kCounters);
+    const auto counter = uint8_t(transfer.signal.counter % kFenced);
     Op& op = e.ops_.back();
     op.cookie = transfer.cookie;
     op.when = transfer.when;

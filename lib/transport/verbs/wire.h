@@ -16,10 +16,11 @@ constexpr uint32_t kMagic = 0x42525650;  // "PVRB"
 constexpr uint16_t kVersion = 1;
 constexpr Maker kMaker{"verbs", "verbs", kMagic, kVersion};
 
-// A signal: 22 bits say which counter of the target's domain moves, 10 by how much. An endpoint has 128 of
-// these numbers; the first is its own: it returns credits, and 0 of them is a hello.
-constexpr uint32_t kIndexBits = 22, kAddBits = 10, kNumbersBits = 7;
-constexpr uint16_t kCounters = 64, kMaxAdd = (1U << kAddBits) - 1;
+// A signal: 22 bits say which counter of the target's domain moves, 10 by how much. An endpoint has 1024 of
+// these numbers (rails use a counter for each part under way); the first is its own: it returns credits, and
+// 0 of them is a hello.
+constexpr uint32_t kIndexBits = 22, kAddBits = 10, kNumbersBits = 10;
+constexpr uint16_t kCounters = (1U << kNumbersBits) - 1, kMaxAdd = (1U << kAddBits) - 1;
 constexpr uint32_t kSlots = 1U << (kIndexBits - kNumbersBits);  // endpoints of a domain
 struct Immediate {
   uint32_t slot = 0, number = 0, add = 0;  // number 0: credits; else counter number - 1
