@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace plait::transport::rails {
@@ -41,6 +42,7 @@ RailsDomain::RailsDomain(std::vector<std::unique_ptr<Domain>> rails, const Optio
   if (!known) std::ranges::fill(speeds_, 1e9);
   identity_ = make_identity(identities);
   quiet_.resize(rails_.size());
+  not_before_ns_.resize(rails_.size());
 }
 
 Status RailsDomain::start() {
@@ -95,6 +97,12 @@ Result<std::unique_ptr<Endpoint>> RailsDomain::open(uint16_t counters, uint64_t 
   endpoints_.push_back(endpoint.get());
   PLAIT_TRY(endpoint->start());
   return std::unique_ptr<Endpoint>(std::move(endpoint));
+}
+
+void RailsDomain::connect_failed(size_t rail, int64_t began_ns) noexcept {
+  constexpr int64_t kShort = 10'000'000, kShare = 32;
+  const int64_t now = now_ns(), took = now - began_ns;
+  if (took > kShort) not_before_ns_[rail] = now + kShare * took;
 }
 
 uint32_t RailsDomain::add_link(RailsEndpoint& endpoint) {

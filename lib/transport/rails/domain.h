@@ -44,6 +44,11 @@ class RailsDomain final : public Rails {
   Pools& pools() noexcept { return pools_; }
   // Something moved on this rail, or is about to.
   void stirred(size_t rail) noexcept { quiet_[rail] = 0; }
+  // A rail's connect() should never block, and yet one may: a kernel asks where an address is, and nobody
+  // answers. What such calls take is bounded to a small part of the time, over all endpoints, so that the
+  // other rails go on.
+  bool may_connect(size_t rail, int64_t now) const noexcept { return now >= not_before_ns_[rail]; }
+  void connect_failed(size_t rail, int64_t began_ns) noexcept;
   // For the cookies of one link.
   uint32_t add_link(RailsEndpoint& endpoint);
   uint64_t cookie(uint32_t link, uint32_t tag) const noexcept;
@@ -73,6 +78,7 @@ class RailsDomain final : public Rails {
   Bytes identity_;
   const std::shared_ptr<AllCounts> counts_;
   std::vector<double> speeds_;  // relative
+  std::vector<int64_t> not_before_ns_;
   size_t piece_limit_ = 0;
 
   Pools pools_;

@@ -126,6 +126,7 @@ class RailsEndpoint final : public Endpoint {
   void say_dead(size_t rail) noexcept;
   bool settle(size_t rail, ByteView report) noexcept;
   void reopen(size_t rail, bool connect, ByteView ticket) noexcept;
+  void connect_again(size_t rail, ByteView ticket) noexcept;
   void went_live(size_t rail) noexcept;
   void went_down(size_t rail) noexcept;
   bool step_joining() noexcept;

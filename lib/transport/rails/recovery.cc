@@ -37,8 +37,7 @@ void RailsEndpoint::act(size_t i, uint8_t actions, ByteView payload) noexcept {
   if ((actions & kOpen) != 0) {
     reopen(i, (actions & kConnect) != 0, payload);
   } else if ((actions & kConnect) != 0) {
-    const Status status = rails_[i].link.end->connect(payload);
-    if (!status.ok()) die(i, std::string(status.text()));
+    connect_again(i, payload);
   }
   if ((actions & kSayReady) != 0) say(LineKind::ready, i, {});
   if ((actions & kGoLive) != 0) went_live(i);
@@ -174,11 +173,20 @@ void RailsEndpoint::went_live(size_t i) noexcept {
 void RailsEndpoint::reopen(size_t i, bool connect, ByteView ticket) noexcept {
   Rail& rail = rails_[i];
   rail.due_ns = now_ns() + domain_->options().join_ms * kMs;
-  Status status = open_link(i);
+  const Status status = open_link(i);
   if (!status.ok()) return die(i, std::string(status.text()));
   say(LineKind::offer, i, rail.link.end->ticket());
-  if (connect) status = rail.link.end->connect(ticket);
-  if (!status.ok()) die(i, std::string(status.text()));
+  if (connect) connect_again(i, ticket);
+}
+
+void RailsEndpoint::connect_again(size_t i, ByteView ticket) noexcept {
+  const int64_t began = now_ns();
+  if (!domain_->may_connect(i, began))
+    return die(i, "connecting blocked and failed lately: not again so soon");
+  const Status status = rails_[i].link.end->connect(ticket);
+  if (status.ok()) return;
+  domain_->connect_failed(i, began);
+  die(i, std::string(status.text()));
 }
 
 // Rails that come back: what was imported is imported again, and the peer hears that it may post.

@@ -56,6 +56,7 @@ int64_t RailsEndpoint::tick_rail(size_t i, int64_t now) noexcept {
   if (phase == Phase::dying) return INT64_MAX;
   if (now < rail.due_ns) return rail.due_ns;
   if (phase == Phase::down) {
+    if (!domain_->may_connect(i, now)) return now + kMs * 100;
     act(i, rail.state.on(Event::retry), {});
   } else {
     die(i, "it did not come back in time");

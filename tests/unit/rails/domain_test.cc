@@ -183,5 +183,61 @@ TEST(Rails, ASilentRailIsTakenOut) {
   }
 }
 
+// Over it endpoints connect late, and fail, while it is so.
+class Blocking final : public hooks::WrappedDomain {
+ public:
+  struct Switch {
+    bool on = false;
+    int calls = 0;
+  };
+  Blocking(std::unique_ptr<Domain> inner, Switch& blocks)
+      : WrappedDomain(std::move(inner)), blocks_(blocks) {}
+  Result<std::unique_ptr<Endpoint>> open(uint16_t counters, uint64_t cookie) override {
+    auto end = inner().open(counters, cookie);
+    if (!end.ok()) return end;
+    return std::unique_ptr<Endpoint>(std::make_unique<End>(std::move(*end), counters, blocks_));
+  }
+
+ private:
+  class End final : public hooks::WrappedEndpoint {
+   public:
+    End(std::unique_ptr<Endpoint> inner, uint16_t counters, Switch& blocks)
+        : WrappedEndpoint(std::move(inner), counters), blocks_(blocks) {}
+    Status connect(ByteView ticket) noexcept override {
+      if (!blocks_.on) return WrappedEndpoint::connect(ticket);
+      ++blocks_.calls;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return Status(Code::peer, "nobody answers");
+    }
+
+   private:
+    Switch& blocks_;
+  };
+  Switch& blocks_;
+};
+
+// Trying to bring a rail back, which may block in the kernel, takes little of the time of the others, however
+// many peers it leads to.
+TEST(Rails, ConnectsThatBlockAreTriedSeldom) {
+  Blocking::Switch blocks;
+  const MakeRail fakes = over_fakes(2);
+  Pair p(2, [&](int rank, size_t rail) -> std::unique_ptr<Domain> {
+    return std::make_unique<Blocking>(fakes(rank, rail), blocks);
+  });
+  ASSERT_TRUE(p.connect(2));
+  blocks.on = true;
+  p.a.hooks[1]->kill_links();
+  ASSERT_TRUE(p.pump([&] { return blocks.calls > 0; }));
+  const Deadline end = Deadline::in_ms(1000);
+  ASSERT_TRUE(p.pump([&] { return end.passed(); }));
+  // Each side pauses 1.6 s; the other rail goes on.
+  EXPECT_LE(blocks.calls, 2);
+  Transfer t{Verb::put, When::delivered, {0, 1}, {}, {}, 3};
+  ASSERT_EQ(p.a.end->post({&t, 1}), 1u);
+  ASSERT_TRUE(p.pump([&] { return p.a.count(3) == 1 && p.b.end->counter(0) == 1; }));
+  blocks.on = false;
+  EXPECT_TRUE(p.pump([&] { return p.all_live(); }));
+}
+
 }  // namespace
 }  // namespace plait::transport::rails
