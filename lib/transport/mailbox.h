@@ -127,8 +127,9 @@ class Outbox {
     return tail_ + lines - credit_lines_ <= kLines || (refresh(), tail_ + lines - credit_lines_ <= kLines);
   }
   bool room_for_parts(uint32_t parts) noexcept {
-    return parts_ + parts - credit_parts_ <= usable_parts_ ||
-           (attach(), refresh(), parts_ + parts - credit_parts_ <= usable_parts_);
+    return (parts_ + parts - credit_parts_ <= usable_parts_ ||
+            (attach(), refresh(), parts_ + parts - credit_parts_ <= usable_parts_)) &&
+           (mapped() || have_left(parts));
   }
   Line& next() noexcept { return ring_[tail_ % kLines]; }
   // The i-th part after the last one published.
@@ -180,6 +181,13 @@ class Outbox {
   struct Batch;
   bool mapped() const noexcept { return part_out_ == nullptr; }
   void refresh() noexcept;
+  // The peer's credit for a part may be here before the Done of the put that brought it there.
+  bool have_left(uint32_t parts) const noexcept {
+    for (uint32_t i = 0; i < parts; i++) {
+      if (part_out_[(parts_ + i) % kNetworkParts].together != 0) return false;
+    }
+    return true;
+  }
   void attach() noexcept;
   bool detach() noexcept;
   uint64_t cookie(uint32_t slot) const noexcept;
