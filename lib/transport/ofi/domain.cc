@@ -174,6 +174,9 @@ bool OfiDomain::arm() noexcept {
   if (!armed_queues_.empty() &&
       fi_trywait(device_->fabric.get(), armed_queues_.data(), int(armed_queues_.size())) != 0)
     return false;
+  // It lets what has come in, and knows of completions only, not of bells.
+  const auto wakes = [](const OfiEndpoint* e) { return e->rest() == OfiEndpoint::Rest::now; };
+  if (std::ranges::any_of(endpoints_, wakes)) return false;
   if (soon) set_timer(kSoonNs);
   return true;
 }
