@@ -12,7 +12,7 @@ template <class T>
 Bytes with_sum(ByteView bytes) {
   T value;
   if (!take(bytes, value) || !bytes.empty()) return {};
-  value.sum = sum_of(value);
+  value.sum = transport::sum_of(value);
   return Bytes(bytes_of(value).begin(), bytes_of(value).end());
 }
 
