@@ -72,6 +72,8 @@ class Connection {
   void arrived(ByteView bytes) noexcept;
   void end(int error) noexcept;
   size_t awaited() const noexcept { return left_; }  // of the current frame
+  // ", TLSv1.3, ..."; empty without.
+  std::string seal() const { return tls_ ? ", " + tls_->name() : std::string(); }
   // receive() may have more, of which the kernel does not tell.
   bool holds() const noexcept { return tls_ && tls_->holds(); }
   // The peer says that `count` transfers of this lane, of those that asked, have landed. False: that cannot

@@ -140,7 +140,7 @@ Status TcpEndpoint::become_ready() {
   for (Connection& lane : lanes_) {
     if (lane.holds()) domain_->engine().stirred(lane);
   }
-  log::info("{}: connected to {}", domain_->name(), peer_name_);
+  log::info("{}: connected to {}{}", domain_->name(), peer_name_, lanes_[0].seal());
   return {};
 }
 
