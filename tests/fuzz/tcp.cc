@@ -43,6 +43,7 @@ void try_ticket(ByteView bytes) {
   if (!ticket.ok()) return;
   require(equal(bytes_of(*ticket), bytes), "a ticket is what was read");
   require(ticket->counters <= kCounters, "no endpoint has so many counters");
+  require(ticket->tls <= 1, "TLS is wanted or not");
   require(ticket->bulk_lanes >= 1 && ticket->bulk_lanes <= kBulkMost, "bulk has 1 to 4 connections");
   require(ticket->address_count >= 1 && ticket->address_count <= kAddresses, "a ticket has 1 to 4 addresses");
   for (size_t i = 0; i < ticket->address_count; i++) {
