@@ -45,7 +45,7 @@ class RailsDomain final : public Rails {
   // Something moved on this rail, or is about to.
   void stirred(size_t rail) noexcept { quiet_[rail] = 0; }
   // A rail's connect() should never block, and yet one may: a kernel asks where an address is, and nobody
-  // answers. What such calls take is bounded to a small part of the time, over all endpoints, so that the
+  // answers. What such calls take is bounded to a part of the time, over all endpoints, so that the
   // other rails go on.
   bool may_connect(size_t rail, int64_t now) const noexcept { return now >= not_before_ns_[rail]; }
   void connect_failed(size_t rail, int64_t began_ns) noexcept;

@@ -221,9 +221,12 @@ class Blocking final : public hooks::WrappedDomain {
 TEST(Rails, ConnectsThatBlockAreTriedSeldom) {
   Blocking::Switch blocks;
   const MakeRail fakes = over_fakes(2);
-  Pair p(2, [&](int rank, size_t rail) -> std::unique_ptr<Domain> {
+  Options options = quick();
+  options.return_last_ms = 500;
+  auto make = [&](int rank, size_t rail) -> std::unique_ptr<Domain> {
     return std::make_unique<Blocking>(fakes(rank, rail), blocks);
-  });
+  };
+  Pair p(2, make, options);
   ASSERT_TRUE(p.connect(2));
   blocks.on = true;
   p.a.hooks[1]->kill_links();
