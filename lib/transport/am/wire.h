@@ -12,7 +12,7 @@
 
 namespace plait::transport::am {
 
-constexpr uint16_t kCounters = 64;
+constexpr uint16_t kCounters = 1024;  // rails use one for each part under way
 constexpr size_t kAddressMost = size_t{16} << 10;
 
 // A ticket is this and then an address, which only the fabric understands.
