@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "unit/rails/hook_faults.h"
 #include "unit/rails/script.h"
 
 namespace plait::transport::rails {
@@ -18,14 +19,16 @@ constexpr uint64_t kFew = 60, kFewTcp = 20;
 
 TEST(Failover, RandomScriptsOverFakes) {
   for (uint64_t seed = first_seed; seed < first_seed + (seeds != 0 ? seeds : kFew); ++seed) {
-    const std::string wrong = Script(seed, 2 + seed % 2, over_fakes(seed)).run();
+    HookFaults faults;
+    const std::string wrong = Script(seed, 2 + seed % 2, over_fakes(seed), faults).run();
     ASSERT_EQ(wrong, "") << "seed " << seed;
   }
 }
 
 TEST(Failover, RandomScriptsOverTcp) {
   for (uint64_t seed = first_seed; seed < first_seed + (seeds != 0 ? seeds : kFewTcp); ++seed) {
-    const std::string wrong = Script(seed, 2 + seed % 2, over_tcp()).run();
+    HookFaults faults;
+    const std::string wrong = Script(seed, 2 + seed % 2, over_tcp(), faults).run();
     ASSERT_EQ(wrong, "") << "seed " << seed;
   }
 }

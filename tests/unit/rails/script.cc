@@ -12,8 +12,9 @@ std::byte get_value(size_t at) { return std::byte((at * 13 + (at >> 9) * 5 + 3) 
 
 }  // namespace
 
-Script::Script(uint64_t seed, size_t rails, const MakeRail& make) : random_(seed), pair_(rails, make) {
-  hurts_left_ = 2 + random(4);
+Script::Script(uint64_t seed, size_t rails, const MakeRail& make, Faults& faults, const Options& options,
+               int64_t patience_ms)
+    : random_(seed), pair_(rails, make, options), faults_(faults), patience_ms_(patience_ms) {
   for (size_t from = 0; from < 2; ++from) {
     for (size_t i = 0; i < kStreams; ++i) {
       Stream s;
@@ -163,71 +164,9 @@ void Script::harvest(size_t i) {
   side.dones.clear();
 }
 
-// And both sides see it before anything else happens.
-void Script::kill(hooks::FaultDomain& hook) {
-  hook.kill_links();
-  for (size_t i = 0; i < 16 * kRails; ++i) pair_.poll();
-}
-
-// One rail that lives is left alone.
-void Script::hurt() {
-  std::vector<size_t> fine;
-  for (size_t i = 0; i < pair_.rails; ++i) {
-    const bool hurts = std::ranges::any_of(hurts_, [&](const Hurt& h) { return h.rail == i; });
-    if (!hurts && pair_.live(i)) fine.push_back(i);
-  }
-  if (fine.size() < 2) return;
-  --hurts_left_;
-  const size_t rail = fine[random(fine.size())], side = random(2);
-  hooks::FaultDomain& hook = *pair_.sides[side].hooks[rail];
-  const Deadline until = Deadline::in_ms(int64_t(random(60)));
-  const size_t kind = random(7);
-  switch (kind) {
-    case 0:
-      return kill(hook);
-    case 1:
-      hook.take_down(true);
-      break;
-    case 2:
-      hook.freeze(true);
-      hurts_.push_back({side, rail, Deadline::in_ms(int64_t(random(200))), true});
-      return;
-    case 3:
-      hook.add({.fault = hooks::Fault::mute, .probability = 0.5});
-      break;
-    case 4:
-      hook.add({.fault = hooks::Fault::lose_ack, .probability = 0.1});
-      break;
-    case 5:
-      hook.add({.fault = hooks::Fault::delay, .probability = 0.3, .polls = uint32_t(1 + random(400))});
-      break;
-    default:
-      hook.add({.fault = hooks::Fault::kill, .probability = 0.1});
-      break;
-  }
-  hurts_.push_back({side, rail, until, kind == 3 || kind == 5, kind == 3});
-}
-
-// A rail that owes Dones still, or was silent until now, may be found dead a little later: it is no rail to
-// rely on yet.
-void Script::heal(bool all) {
-  std::erase_if(hurts_, [&](Hurt& h) {
-    if (!all && !h.until.passed()) return false;
-    hooks::FaultDomain& hook = *pair_.sides[h.side].hooks[h.rail];
-    hook.clear();
-    hook.freeze(false);
-    hook.take_down(false);
-    const bool over = all || !std::exchange(h.weak, false);
-    if (!over) {
-      if (h.mute) kill(hook);
-      h.until = Deadline::in_ms(h.mute ? 0 : 50);
-    }
-    return over;
-  });
-}
-
 bool Script::over() const {
-  return std::ranges::all_of(streams_, [](const Stream& s) { return s.taken == s.total; }) &&
+  return faults_.over() &&
+         std::ranges::all_of(streams_, [](const Stream& s) { return s.taken == s.total; }) &&
          wanted_[0].empty() && wanted_[1].empty() && gets_left_[0] + gets_left_[1] == 0;
 }
 
@@ -244,14 +183,26 @@ std::string Script::where() const {
     for (const RailReport& rail : pair_.sides[i].domain->report()) text += " " + std::to_string(rail.live);
   }
   for (const Side& side : pair_.sides) text += "\n" + side.domain->describe();
-  return text + "; " + std::to_string(hurts_.size()) + " hurts now";
+  return text + "; " + faults_.now();
+}
+
+std::string Script::sums() const {
+  uint64_t messages = 0, deaths = 0, returns = 0, resent = 0;
+  for (const Stream& s : streams_) messages += s.taken;
+  for (const Side& side : pair_.sides) {
+    for (const RailReport& rail : side.domain->report())
+      deaths += rail.deaths, returns += rail.returns, resent += rail.resent;
+  }
+  return std::to_string(messages) + " messages, " + std::to_string(deaths) + " deaths, " +
+         std::to_string(returns) + " returns, " + std::to_string(resent) + " parts sent again";
 }
 
 std::string Script::run() {
   if (!pair_.connect(2 * kStreams)) return "it does not connect";
-  Patience patience(30'000);
+  Patience patience(patience_ms_);
   while (wrong_.empty() && !over()) {
     for (Stream& s : streams_) {
+      if (!faults_.over() && s.begun == s.total) ++s.total;
       // What the peer's credits say, not what the shadow knows.
       const uint64_t back = pair_.sides[s.from].end->counter(uint16_t(kStreams + s.index));
       if (back > s.taken) wrong("a credit came that was not given");
@@ -259,6 +210,7 @@ std::string Script::run() {
       if (s.whole < s.begun) post_part(s);
     }
     for (size_t i = 0; i < 2; ++i) {
+      if (!faults_.over()) gets_left_[i] = std::max<size_t>(gets_left_[i], 1);
       if (gets_left_[i] != 0 && gets_[i].empty() && random(20) == 0) start_get(i);
     }
     for (size_t i = random(3); i > 0; --i) harvest(random(2));
@@ -266,14 +218,13 @@ std::string Script::run() {
       if (random(2) == 0) take(s);
       if (random(10) == 0) check_scribbled(s);
     }
-    if (hurts_left_ != 0 && random(100) == 0) hurt();
-    heal(false);
+    faults_.step(pair_, random_);
     for (const Side& side : pair_.sides) {
       if (side.end->state() != State::ready) wrong("the endpoint failed: " + std::string(side.end->error()));
     }
     if (patience.over()) wrong("it hangs" + where());
   }
-  heal(true);
+  faults_.heal_all(pair_);
   if (!wrong_.empty()) return wrong_;
   if (!pair_.pump([&] { return pair_.all_live(); })) return "a rail did not come back";
   const bool came = pair_.pump([&] {

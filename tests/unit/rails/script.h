@@ -3,10 +3,9 @@
 #pragma once
 
 #include <deque>
-#include <random>
 #include <string>
 
-#include "unit/rails/pair.h"
+#include "unit/rails/faults.h"
 
 namespace plait::transport::rails {
 
@@ -16,9 +15,14 @@ constexpr size_t kGetBytes = size_t{300} << 10;
 
 class Script {
  public:
-  Script(uint64_t seed, size_t rails, const MakeRail& make);
+  // `patience_ms`: what all of it may take, of the time in which this process runs.
+  Script(uint64_t seed, size_t rails, const MakeRail& make, Faults& faults, const Options& options = quick(),
+         int64_t patience_ms = 30'000);
   // Empty: all went as it must. Else what did not.
   std::string run();
+  Pair& pair() { return pair_; }
+  // Of what moved, for people.
+  std::string sums() const;
 
  private:
   // Messages of one stream: the n-th lies in slot n % kSlots, in parts of which the last has the signal.
@@ -45,9 +49,6 @@ class Script {
   void check_scribbled(const Stream& s);
   void start_get(size_t side);
   void harvest(size_t side);
-  void hurt();
-  void kill(hooks::FaultDomain& hook);
-  void heal(bool all);
   bool over() const;
   std::string where() const;
   void wrong(const std::string& what);
@@ -63,13 +64,8 @@ class Script {
   std::array<std::deque<Get>, 2> gets_;
   std::array<size_t, 2> gets_left_{};
   std::array<std::vector<uint64_t>, 2> wanted_;
-  struct Hurt {
-    size_t side, rail;
-    Deadline until;
-    bool weak = false, mute = false;  // for a while after it
-  };
-  std::vector<Hurt> hurts_;
-  size_t hurts_left_ = 0;
+  Faults& faults_;
+  const int64_t patience_ms_;
   uint64_t cookie_ = 0;
   std::string wrong_;
 };
