@@ -83,6 +83,16 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
   auto found = guests_.find(number);
   if (found == guests_.end()) return nullptr;
   Guest& guest = found->second;
+  if (tls_ != nullptr && !guest.tls) {
+    std::byte first{};
+    const ssize_t got = recv(guest.socket.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && would_block(errno)) return nullptr;
+    if (got <= 0) {
+      hung_up(found);
+      return nullptr;
+    }
+    guest.begins_tls = first == std::byte{0x16};
+  }
   if (tls_ != nullptr && !guest.sealed) {
     if (const char* why = seal(guest)) {
       send_away(found, why);
@@ -97,8 +107,7 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
   if (guest.sealed) got = guest.tls->receive(parts);
   if (got < 0 && would_block(errno)) return nullptr;
   if (got <= 0) {
-    log::info("{}: {} connected, and hung up without a word", name_, to_string(guest.from));
-    leave(found);
+    hung_up(found);
     return nullptr;
   }
   guest.bytes += size_t(got);
@@ -118,11 +127,7 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
 // Goes on with a guest's handshake. Null, or why it is to be sent away; who says nothing costs nothing.
 const char* Door::seal(Guest& guest) noexcept {
   if (!guest.tls) {
-    std::array<std::byte, sizeof kMagic> first{};
-    const ssize_t got = recv(guest.socket.get(), first.data(), first.size(), MSG_PEEK | MSG_DONTWAIT);
-    if (got < 0) return would_block(errno) ? nullptr : "it hung up";
-    if (got == 0) return "it hung up without a word";
-    if (first[0] != std::byte{0x16})
+    if (!guest.begins_tls)
       return "it does not speak TLS, and this rank wants it: set PLAIT_NETWORK alike on all ranks";
     guest.tls = Tls::make(*tls_, guest.socket.get(), false);
     if (!guest.tls) return "there is no memory for TLS";
@@ -139,6 +144,11 @@ const char* Door::seal(Guest& guest) noexcept {
       return guest.tls->reason();
   }
   return nullptr;
+}
+
+void Door::hung_up(std::map<uint64_t, Guest>::iterator guest) noexcept {
+  log::info("{}: {} connected, and hung up without a word", name_, to_string(guest->second.from));
+  leave(guest);
 }
 
 void Door::send_away(std::map<uint64_t, Guest>::iterator guest, const char* why) noexcept {

@@ -19,7 +19,7 @@ namespace plait::transport::tcp {
 struct Guest {
   Fd socket;
   std::unique_ptr<Tls> tls;
-  bool sealed = false;  // its handshake is done
+  bool begins_tls = false, sealed = false;  // sealed: its handshake is done
   Address from;
   int64_t until_ns = 0;
   std::array<std::byte, sizeof(Hello)> heard{};
@@ -63,6 +63,7 @@ class Door {
   void watch_listeners(bool on) noexcept;
   const char* seal(Guest& guest) noexcept;
   void leave(std::map<uint64_t, Guest>::iterator guest) noexcept;
+  void hung_up(std::map<uint64_t, Guest>::iterator guest) noexcept;
   void send_away(std::map<uint64_t, Guest>::iterator guest, const char* why) noexcept;
 
   Poller& poller_;
