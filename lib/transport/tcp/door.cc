@@ -94,8 +94,8 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
     guest.begins_tls = first == std::byte{0x16};
   }
   if (tls_ != nullptr && !guest.sealed) {
-    if (const char* why = seal(guest)) {
-      send_away(found, why);
+    if (const std::string why = seal(guest); !why.empty()) {
+      send_away(found, why.c_str());
       return nullptr;
     }
   }
@@ -124,8 +124,8 @@ std::unique_ptr<Guest> Door::hear(uint64_t number, Hello& hello) noexcept {
   return known;
 }
 
-// Goes on with a guest's handshake. Null, or why it is to be sent away; who says nothing costs nothing.
-const char* Door::seal(Guest& guest) noexcept {
+// Goes on with a guest's handshake. Empty, or why it is to be sent away; who says nothing costs nothing.
+std::string Door::seal(Guest& guest) noexcept {
   if (!guest.tls) {
     if (!guest.begins_tls)
       return "it does not speak TLS, and this rank wants it: set PLAIT_NETWORK alike on all ranks";
@@ -134,16 +134,17 @@ const char* Door::seal(Guest& guest) noexcept {
   }
   switch (guest.tls->shake()) {
     case Tls::Step::more:
-      return nullptr;
+      return {};
     case Tls::Step::done:
       guest.sealed = true;
-      return nullptr;
+      return {};
     case Tls::Step::ended:
       return "it hung up during the TLS handshake: did it refuse this rank's secret?";
     case Tls::Step::failed:
-      return guest.tls->reason();
+      break;
   }
-  return nullptr;
+  return std::string("its TLS handshake failed (OpenSSL: ") + guest.tls->reason() +
+         "): it does not know the job's secret, or somebody is in between";
 }
 
 void Door::hung_up(std::map<uint64_t, Guest>::iterator guest) noexcept {

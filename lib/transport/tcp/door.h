@@ -61,7 +61,7 @@ class Door {
   uint64_t let_in(size_t listener) noexcept;
   void pause(int error) noexcept;
   void watch_listeners(bool on) noexcept;
-  const char* seal(Guest& guest) noexcept;
+  std::string seal(Guest& guest) noexcept;
   void leave(std::map<uint64_t, Guest>::iterator guest) noexcept;
   void hung_up(std::map<uint64_t, Guest>::iterator guest) noexcept;
   void send_away(std::map<uint64_t, Guest>::iterator guest, const char* why) noexcept;
