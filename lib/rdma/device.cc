@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <string>
@@ -64,13 +66,16 @@ Device::~Device() {
   ibv_close_device(context_);
 }
 
-// With its help for forks on, libibverbs takes memory out of what a child inherits while it is registered, and puts it
-// back when that ends, whatever is mapped there by then.
+// With its help for forks on, libibverbs takes memory out of what a child inherits while it is registered,
+// and puts it back when that ends, whatever is mapped there by then.
 Status Device::keep_registrations(size_t bytes, bool trusting) {
   if (ibv_is_fork_initialized() == IBV_FORK_ENABLED)
     return Status(Code::unsupported, "libibverbs' help for forks is on (ibv_fork_init, RDMAV_FORK_SAFE)");
   auto watch = MemoryWatch::of_process(trusting);
   if (!watch.ok()) return watch.status();
+  rlimit locked{};  // others need some, too
+  if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur != RLIM_INFINITY)
+    bytes = std::min(bytes, size_t(locked.rlim_cur / 4));
   registrations_->keep(std::move(*watch), {bytes});
   return {};
 }

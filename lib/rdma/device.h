@@ -48,7 +48,8 @@ class Device {
   std::string_view name() const noexcept { return ibv_get_device_name(context_->device); }
   Registrations& registrations() noexcept { return *registrations_; }
   // Registrations are kept for later, where it is sure that they stay true: of so many bytes that nobody
-  // uses. memory_watch.h tells of `trusting`. An error: nothing is kept, and why.
+  // uses, or a quarter of what may be locked (ulimit -l) if that is less. memory_watch.h tells of `trusting`.
+  // An error: nothing is kept, and why.
   Status keep_registrations(size_t bytes, bool trusting);
   // Peers get their keys from memory windows from now on. An error: the device has none.
   Status use_windows(const OpenPort& port);

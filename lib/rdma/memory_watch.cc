@@ -202,6 +202,7 @@ void MemoryWatch::spoil(uintptr_t from, uintptr_t to, bool emptied) noexcept {
 }
 
 void MemoryWatch::listen() noexcept {
+  pthread_setname_np(pthread_self(), "plait-memory");
   pollfd both[] = {{events_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
   while (both[1].revents == 0) {
     poll(both, 2, -1);

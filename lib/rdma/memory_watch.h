@@ -2,7 +2,7 @@
 // kernel (userfaultfd), not from hooks, which miss system calls and other allocators.
 //
 // The kernel tells of munmap, mremap, brk, mmap over it, madvise that drops pages, in any thread, and holds
-// each of them up until that was read: some 40 us, of watched memory only. A thread of this object reads it.
+// each of them up until that was read: some 15 us, of watched memory only. A thread of this object reads it.
 // It takes no lock that is ever held while memory is allocated or given back, so nobody waits for himself.
 #pragma once
 

@@ -45,8 +45,8 @@ struct Options {
   // does that.
   size_t cached_bytes = size_t{256} << 20;
   bool trusting = false;
-  // What peers reach is kept, too: their keys are of memory windows, which end with the region. Soft-RoCE (Linux 6.1)
-  // finishes a packet that it has begun after the window has gone, so not there in earnest.
+  // What peers reach is kept, too: their keys are of memory windows, which end with the region. Soft-RoCE
+  // (Linux 6.1) finishes a packet that it has begun after the window has gone, so not there in earnest.
   bool memory_windows = false;
   bool on_demand_paging = false;  // regions are not pinned; Code::unsupported where the device cannot
 };
