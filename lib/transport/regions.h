@@ -81,7 +81,7 @@ class LocalRegion final : public Region {
   const int pid_;
 };
 
-class PeerRegion final : public RemoteRegion {
+class PeerRegion : public RemoteRegion {
  public:
   // Code::auth when the key is not of the domain `owner`. `endpoint` is compared only, to refuse another's
   // slices.

@@ -23,6 +23,7 @@ MessageEndpoint::MessageEndpoint(MessageDomain& domain, const TicketHead& mine, 
 void MessageEndpoint::leave() noexcept {
   close();
   if (domain_ != nullptr) domain_->forget(*this);
+  domain_ = nullptr;
 }
 
 std::string MessageEndpoint::peer_name() const {
@@ -62,10 +63,12 @@ Result<std::unique_ptr<RemoteRegion>> MessageEndpoint::import(ByteView key) {
   return PeerRegion::make(maker, this, theirs_.domain, key);
 }
 
+// Out of turn is what comes after something that was lost.
 void MessageEndpoint::refuse(Refusal refusal) noexcept {
   refused_ = refusal;
-  fail(Code::auth, peer_name() + " sent " + describe(refusal) +
-                       (refusal == Refusal::order ? std::string(": ") + manners_.out_of_turn : ""));
+  fail(refusal == Refusal::order ? Code::peer : Code::auth,
+       peer_name() + " sent " + describe(refusal) +
+           (refusal == Refusal::order ? std::string(": ") + manners_.out_of_turn : ""));
 }
 
 void MessageEndpoint::fail(Code code, std::string text) noexcept {

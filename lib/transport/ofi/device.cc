@@ -14,6 +14,7 @@ constexpr uint64_t kDirectCaps =
     kMessageCaps | FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr uint64_t kDirectOrder = FI_ORDER_WAW | FI_ORDER_SAW | FI_ORDER_SAS;
 constexpr int kMrModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+constexpr size_t kLeastInjected = 512;  // where messages must be, for they are of that size
 constexpr uint64_t kModes = FI_CONTEXT | FI_CONTEXT2;
 
 // Only reliable datagrams; with `anything` every mode of a provider, so as to see what it is.
@@ -95,7 +96,8 @@ Result<Choice> choose(const Options& options) {
   for (uint64_t where : {uint64_t(FI_REMOTE_COMM), uint64_t{0}}) {
     choice.network = where != 0;
     choice.info = ask(options, hints_for(options, kMessageCaps | where, FI_ORDER_SAS));
-    if (choice.info != nullptr && lacks(*choice.info, Mode::messages).empty()) return choice;
+    if (choice.info == nullptr || !lacks(*choice.info, Mode::messages).empty()) continue;
+    if (choice.network || choice.info->tx_attr->inject_size >= kLeastInjected) return choice;
   }
   if (ask(options, hints_for(options, 0, 0, true)) == nullptr) {
     return Status(
@@ -175,45 +177,37 @@ Result<Fid<fid_mr>> Device::enroll(void* base, size_t bytes, uint64_t rights) {
   return Fid<fid_mr>(mr);
 }
 
-Result<std::unique_ptr<Region>> OfiRegion::make(std::shared_ptr<Device> device, const Memory& memory,
-                                                Access access) {
-  if (memory.kind != MemoryKind::host)
-    return Status(Code::unsupported, "ofi: device memory cannot be exposed");
-  if (memory.base == nullptr || memory.bytes == 0 || access > Access::both ||
-      reinterpret_cast<uintptr_t>(memory.base) + memory.bytes < memory.bytes)
-    return Status(Code::invalid, "ofi: no memory to expose, or no such access");
+Result<std::unique_ptr<Region>> DirectRegion::make(std::shared_ptr<Device> device,
+                                                   std::unique_ptr<Region> plain, Access access) {
+  const Memory memory = plain->memory();
+  ByteView bytes = plain->key();
   Key key;
-  key.access = uint8_t(access);
-  key.owner = device->nonce;
-  key.nonce = random_word();
-  key.bytes = memory.bytes;
+  take(bytes, key.region);
   Fid<fid_mr> mr;
-  const bool direct = device->choice.mode == Mode::direct;
-  if (direct && (may_write(access) || device->choice.needs(FI_MR_LOCAL))) {
+  if (may_write(access) || device->choice.needs(FI_MR_LOCAL)) {
     auto got = device->enroll(memory.base, memory.bytes, may_write(access) ? FI_REMOTE_WRITE : 0);
     if (!got.ok()) return got.status();
     mr = std::move(*got);
     key.base = device->base_of(memory.base);
     key.key = fi_mr_key(mr.get());
   }
-  const auto slot = device->regions.add(memory, access, key.nonce);
-  if (!slot.ok()) return slot.status();
-  key.slot = *slot;
   key.sum = sum_of(key);
-  return std::unique_ptr<Region>(std::make_unique<OfiRegion>(std::move(device), memory, std::move(mr), key));
+  return std::unique_ptr<Region>(
+      std::make_unique<DirectRegion>(std::move(device), std::move(plain), std::move(mr), key));
 }
 
-OfiRegion::OfiRegion(std::shared_ptr<Device> device, const Memory& memory, Fid<fid_mr> mr,
-                     const Key& key) noexcept
-    : Region(memory), device_(std::move(device)), mr_(std::move(mr)), key_(key), pid_(getpid()) {}
+DirectRegion::DirectRegion(std::shared_ptr<Device> device, std::unique_ptr<Region> plain, Fid<fid_mr> mr,
+                           const Key& key) noexcept
+    : Region(plain->memory()),
+      device_(std::move(device)),
+      mr_(std::move(mr)),
+      plain_(std::move(plain)),
+      key_(key),
+      pid_(getpid()) {}
 
 // A forked child has no part in what its parent registered.
-OfiRegion::~OfiRegion() {
-  if (getpid() != pid_) {
-    (void)mr_.release();
-  } else {
-    device_->regions.remove(key_.slot);
-  }
+DirectRegion::~DirectRegion() {
+  if (getpid() != pid_) (void)mr_.release();
 }
 
 }  // namespace plait::transport::ofi

@@ -68,19 +68,20 @@ struct Device {
   uint64_t base_of(const void* at) const noexcept { return choice.needs(FI_MR_VIRT_ADDR) ? uint64_t(at) : 0; }
 
   const Choice choice;
-  const uint64_t nonce = random_word();
   Fid<fid_fabric> fabric;
   Fid<fid_domain> domain;
   bool has_fd = false;  // its completion queues offer a descriptor to sleep on
-  RegionTable regions;  // messages
 };
 
-class OfiRegion final : public Region {
+// Direct mode: a region that peers may write by themselves, if they may write it; gets are messages.
+class DirectRegion final : public Region {
  public:
-  static Result<std::unique_ptr<Region>> make(std::shared_ptr<Device> device, const Memory& memory,
+  // `plain`: what it is for messages.
+  static Result<std::unique_ptr<Region>> make(std::shared_ptr<Device> device, std::unique_ptr<Region> plain,
                                               Access access);
-  OfiRegion(std::shared_ptr<Device> device, const Memory& memory, Fid<fid_mr> mr, const Key& key) noexcept;
-  ~OfiRegion() override;
+  DirectRegion(std::shared_ptr<Device> device, std::unique_ptr<Region> plain, Fid<fid_mr> mr,
+               const Key& key) noexcept;
+  ~DirectRegion() override;
   ByteView key() const noexcept override { return bytes_of(key_); }
   void* descriptor() const noexcept { return mr_ ? fi_mr_desc(mr_.get()) : nullptr; }
   const Device* device() const noexcept { return device_.get(); }
@@ -88,21 +89,18 @@ class OfiRegion final : public Region {
  private:
   const std::shared_ptr<Device> device_;
   Fid<fid_mr> mr_;
+  const std::unique_ptr<Region> plain_;
   const Key key_;
   const int pid_;
 };
 
-class PeerRegion final : public RemoteRegion {
+class DirectPeerRegion final : public PeerRegion {
  public:
-  // `endpoint` is compared only, to refuse another's slices.
-  PeerRegion(const void* endpoint, const Key& key) noexcept
-      : RemoteRegion(key.bytes, Access(key.access)), endpoint_(endpoint), key_(key) {}
-  std::byte* mapped() const noexcept override { return nullptr; }
-  const void* endpoint() const noexcept { return endpoint_; }
+  DirectPeerRegion(const Endpoint* endpoint, const Key& key) noexcept
+      : PeerRegion(endpoint, key.region), key_(key) {}
   const Key& key() const noexcept { return key_; }
 
  private:
-  const void* const endpoint_;
   const Key key_;
 };
 

@@ -9,82 +9,154 @@
 // are for bells that only tell that. It also crashes where one ends before injected writes have gone: nothing
 // is injected.
 #include <cstring>
+#include <typeinfo>
 
 #include "transport/ofi/domain.h"
 
 namespace plait::transport::ofi {
 
-DirectEndpoint::DirectEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie)
-    : MessageEndpoint(domain, counters, cookie), rings_(device().choice.rings()) {}
+DirectEndpoint::DirectEndpoint(OfiDomain& domain, const am::TicketHead& mine, uint64_t cookie)
+    : OfiEndpoint(domain, mine, cookie),
+      rings_(domain.device().choice.rings()),
+      bells_(map_pages(kBells * sizeof(uint64_t))) {}
+
+Status DirectEndpoint::start() {
+  Device& d = ours().device();
+  const size_t depth = ours().capabilities().depth;
+  if (!bells_) return Status(Code::memory, "ofi: no address space for an endpoint");
+  writes_ = std::make_unique<Write[]>(depth);
+  for (size_t i = depth; i-- > 0;) {
+    writes_[i].step = Step::moved;
+    writes_[i].next = std::exchange(free_write_, &writes_[i]);
+  }
+  if (d.choice.needs(FI_MR_LOCAL)) {
+    auto writes = d.enroll(writes_.get(), depth * sizeof(Write), 0);
+    if (!writes.ok()) return writes.status();
+    writes_mr_ = std::move(*writes);
+  }
+  auto bells = d.enroll(bells_.data(), bells_.size(), FI_REMOTE_WRITE);
+  if (!bells.ok()) return bells.status();
+  bells_mr_ = std::move(*bells);
+  where_.stamp = uint16_t(random_word());
+  where_.bells = d.base_of(bells_.data());
+  where_.bells_key = fi_mr_key(bells_mr_.get());
+  return OfiEndpoint::start();
+}
+
+DirectEndpoint::~DirectEndpoint() {
+  leave();
+  if (!forked()) return;
+  (void)bells_mr_.release();
+  (void)writes_mr_.release();
+}
+
+void DirectEndpoint::let_go() noexcept {
+  OfiEndpoint::let_go();
+  for (size_t i = 0; writes_ && i < ours().capabilities().depth; ++i) writes_[i].op = nullptr;
+}
+
+Result<std::unique_ptr<RemoteRegion>> DirectEndpoint::import(ByteView view) {
+  const auto key = parse_key(view);
+  if (!key.ok()) return key.status();
+  const auto plain = MessageEndpoint::import(bytes_of(key->region));
+  if (!plain.ok()) return plain.status();
+  return std::unique_ptr<RemoteRegion>(std::make_unique<DirectPeerRegion>(this, *key));
+}
+
+const char* DirectEndpoint::refusal(const Transfer& t) const noexcept {
+  const Capabilities& can = ours().capabilities();
+  if (const char* why = refusal_of(t, theirs().counters)) return why;
+  if (t.verb != Verb::flush && t.remote.bytes != 0) {
+    const RemoteRegion& remote = *t.remote.region;
+    if (typeid(remote) != typeid(DirectPeerRegion)) return "no remote region of libfabric's";
+    if (static_cast<const DirectPeerRegion&>(remote).endpoint() != this)
+      return "the remote region was imported by another endpoint";
+  }
+  if (t.verb != Verb::put) return nullptr;
+  if (t.signal.add > can.max_add) return "it adds more than max_add";
+  if (t.remote.bytes > can.max_transfer) return "it is longer than max_transfer";
+  if (!can.local_needs_region || t.remote.bytes <= kInline) return nullptr;
+  const Region* region = t.local.region;
+  const bool here = region != nullptr && typeid(*region) == typeid(DirectRegion) &&
+                    static_cast<const DirectRegion*>(region)->device() == &device();
+  return here ? nullptr
+              : "the local memory is not exposed by this domain, which moves from exposed memory only";
+}
 
 bool DirectEndpoint::take(const Transfer& t) noexcept {
   if (t.verb == Verb::get) return MessageEndpoint::take(t);
-  if (queue_.front() != nullptr || gets_[t.signal.counter] != 0) return false;
-  return (!rings_ || sent_ - taken_ < kBells - kSpareBells) && write(t);
+  const bool room = !waits(t.signal.counter) && (!rings_ || sent_ - taken_ < kBells - kSpareBells);
+  if (room && write(t, true)) return true;
+  ours().starved();
+  return false;
 }
 
-bool DirectEndpoint::write(const Transfer& t) noexcept {
-  Op& op = take_op(t);
-  op.step = Step::moved;
-  const bool small = op.bytes <= kInline;
-  if (op.bytes != 0 && small) std::memcpy(op.small.data(), op.local, op.bytes);
-  const uint32_t word = signal_word(uint16_t(theirs_.stamp + sent_), t.signal.counter, t.signal.add);
-  op.bell = bell(sent_, uint16_t(seen_), word);
-  const size_t bell_bytes = rings_ ? sizeof op.bell : 0;
-  const iovec from[2] = {{small ? op.small.data() : op.local, op.bytes}, {&op.bell, bell_bytes}};
+// Not `told`: its own end is of no interest.
+bool DirectEndpoint::write(const Transfer& t, bool told) noexcept {
+  if (free_write_ == nullptr) return false;
+  Write& w = *free_write_;
+  const size_t bytes = t.remote.bytes;
+  const bool small = bytes <= kInline;
+  if (bytes != 0 && small) std::memcpy(w.small.data(), t.local.data, bytes);
+  const uint16_t counter = t.signal.add == 0 ? uint16_t{0} : t.signal.counter;
+  const uint32_t word = signal_word(their_where_.stamp + sent_, counter, t.signal.add);
+  w.bell = bell(sent_, uint16_t(seen_), word);
+  const size_t bell_bytes = rings_ ? sizeof w.bell : 0;
+  const Key key = bytes == 0 ? Key() : static_cast<const DirectPeerRegion*>(t.remote.region)->key();
+  const iovec from[2] = {{small ? w.small.data() : t.local.data, bytes}, {&w.bell, bell_bytes}};
   const fi_rma_iov to[2] = {
-      {op.bytes == 0 ? 0 : op.key->base + op.offset, op.bytes, op.bytes == 0 ? 0 : op.key->key},
-      {theirs_.bells + sent_ % kBells * bell_bytes, bell_bytes, theirs_.bells_key}};
-  void* of_ops = ops_mr_ ? fi_mr_desc(ops_mr_.get()) : nullptr;
-  const auto* region = static_cast<const OfiRegion*>(t.local.region);
-  void* desc[2] = {small || of_ops == nullptr ? of_ops : region->descriptor(), of_ops};
-  const size_t first = op.bytes == 0 ? 1 : 0, count = rings_ ? 2 - first : 1;
+      {key.base + (bytes == 0 ? 0 : t.remote.offset), bytes, key.key},
+      {their_where_.bells + sent_ % kBells * bell_bytes, bell_bytes, their_where_.bells_key}};
+  void* of_writes = writes_mr_ ? fi_mr_desc(writes_mr_.get()) : nullptr;
+  const auto* region = static_cast<const DirectRegion*>(t.local.region);
+  void* desc[2] = {small || of_writes == nullptr ? of_writes : region->descriptor(), of_writes};
+  const size_t first = bytes == 0 ? 1 : 0, count = rings_ ? 2 - first : 1;
   const fi_msg_rma message{
-      from + first, desc + first, count, peer_, to + first, count, static_cast<Context*>(&op), word};
+      from + first, desc + first, count, peer_, to + first, count, static_cast<Context*>(&w), word};
   const uint64_t flags = FI_COMPLETION | (rings_ ? 0 : FI_REMOTE_CQ_DATA) |
-                         (op.when == When::delivered ? FI_DELIVERY_COMPLETE : 0);
-  if (!went(fi_writemsg(ep_.get(), &message, flags), "a write")) {
-    op.when = When::never;  // it was not taken: no Done comes of it
-    if (op.used) finish(op, Code::ok);
-    return false;
-  }
+                         (t.when == When::delivered ? FI_DELIVERY_COMPLETE : 0);
+  if (went(fi_writemsg(ep_.get(), &message, flags), "a write") != am::Sent::done) return false;
+  free_write_ = w.next;
+  if (told) (w.op = &ops().take())->fill(t);
   ++sent_;
   told_ = seen_;
   return true;
 }
 
+void DirectEndpoint::written(Context& context) noexcept {
+  auto& w = static_cast<Write&>(context);
+  w.next = std::exchange(free_write_, &w);
+  if (Op* op = std::exchange(w.op, nullptr)) finished(*op, Code::ok);
+}
+
 // A bell that came before the next one shows that the next one is lost; each time another place is looked at.
 void DirectEndpoint::listen() noexcept {
-  for (; rings_ && state_ == State::ready && rang(seen_); quiet = 0) {
-    const uint64_t bell = bells_[seen_ % kBells];
+  for (; rings_ && state() == State::ready && rang(seen_); quiet = 0) {
+    const uint64_t bell = bells()[seen_ % kBells];
     const auto taken = uint16_t(uint16_t(bell >> 32) - uint16_t(taken_));
     if (taken > sent_ - taken_) return signalled(UINT64_MAX);
     taken_ += taken;
     signalled(uint32_t(bell));
   }
-  if (rings_ && state_ == State::ready && rang(seen_ + 1 + look_++ % (kBells - 1))) signalled(UINT64_MAX);
+  if (!rings_ || state() != State::ready) return;
+  if (rang(seen_ + 1 + look_++ % (kBells - 1))) return signalled(UINT64_MAX);
+  if (owes() && sent_ - taken_ < kBells) write({}, false);
 }
 
 OfiEndpoint::Rest DirectEndpoint::rest() const noexcept {
-  for (uint64_t i = 0; rings_ && state_ == State::ready && i < kBells; ++i) {
+  for (uint64_t i = 0; rings_ && state() == State::ready && i < kBells; ++i) {
     if (rang(seen_ + i)) return Rest::now;
   }
-  return MessageEndpoint::rest();
-}
-
-void DirectEndpoint::push(size_t& budget) noexcept {
-  if (owes() && state_ == State::ready && free_op_ != nullptr && sent_ - taken_ < kBells) write({});
-  MessageEndpoint::push(budget);
+  const Rest rest = OfiEndpoint::rest();
+  return rest == Rest::sleep && owes() && state() == State::ready ? Rest::soon : rest;
 }
 
 void DirectEndpoint::signalled(uint64_t word) noexcept {
-  const uint16_t counter = uint16_t(word >> 10) % kCounters, n = uint16_t(word & kMaxAdd);
-  if (uint16_t(word >> 16) != uint16_t(ticket_.stamp + seen_) || word >> 32 != 0)
-    return fail(Code::peer, std::string("it sent ") + describe(uint64_t(Refusal::order)));
-  if (n != 0 && counter >= counter_count_)
-    return fail(Code::auth, std::string("it sent ") + describe(uint64_t(Refusal::counter)));
+  const uint16_t counter = uint16_t(word >> kAddBits) % am::kCounters, n = uint16_t(word & kMaxAdd);
+  if (word >> 32 != 0 || !has_stamp(uint32_t(word), where_.stamp + seen_)) return refuse(Refusal::order);
+  if (n != 0 && counter >= mine().counters) return refuse(Refusal::counter);
   ++seen_;
-  if (n != 0) add(counter, n);
+  if (n != 0) signal(counter, n);
 }
 
 }  // namespace plait::transport::ofi

@@ -1,15 +1,14 @@
 #include "transport/ofi/domain.h"
 
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "base/boot_id.h"
 #include "base/hash.h"
+#include "base/host.h"
 
 namespace plait::transport::ofi {
 namespace {
@@ -17,35 +16,6 @@ namespace {
 constexpr int64_t kSoonNs = 200'000;  // until a send that found no room is tried again by a sleeper
 constexpr uint32_t kDrowsy = 256,
                    kNap = 8;  // an endpoint quiet for so many polls is looked at in every kNap-th
-
-Capabilities make_capabilities(const Options& options, const Choice& choice) noexcept {
-  const bool direct = choice.mode == Mode::direct;
-  const fi_ep_attr& ep = *choice.info->ep_attr;
-  Capabilities c;
-  c.get = true;
-  c.local_needs_region = direct && choice.needs(FI_MR_LOCAL);
-  c.holds_pages = direct && choice.needs(FI_MR_ALLOCATED);
-  c.target_must_poll = true;  // a provider's progress is manual where it may be
-  c.inline_bytes = kInline;
-  c.max_transfer = kMaxTransfer;
-  if (direct) c.max_transfer = std::min({c.max_transfer, ep.max_msg_size, ep.max_order_waw_size});
-  c.key_bytes = sizeof(Key);
-  c.ticket_bytes = sizeof(Ticket);
-  c.depth = uint16_t(std::clamp<size_t>(choice.info->tx_attr->size, 2, kDepth));
-  c.counters = kCounters;
-  c.max_add = direct ? kMaxAdd : UINT16_MAX;
-  c.signals =
-      choice.rings() ? kBells - kSpareBells : 0;  // 0: the provider holds a sender back (FI_RM_ENABLED)
-  c.cost = {10e-6, 2e-6, options.bandwidth_Bps != 0 ? options.bandwidth_Bps : choice.bandwidth_Bps()};
-  return c;
-}
-
-// Network namespaces matter, since loopback addresses live in them.
-uint64_t host_id() {
-  struct stat net {};
-  if (stat("/proc/self/ns/net", &net) != 0) net.st_ino = 0;
-  return fnv1a(boot_id() + "/" + std::to_string(net.st_ino));
-}
 
 bool loopback(const fi_info& info) noexcept {
   return (info.addr_format == FI_SOCKADDR_IN || info.addr_format == FI_SOCKADDR_IN6) &&
@@ -67,16 +37,27 @@ Result<std::unique_ptr<Domain>> make_domain(const Options& options) {
 }
 
 OfiDomain::OfiDomain(const Options& options, std::shared_ptr<Device> device)
-    : label_(options.label),
-      device_(std::move(device)),
-      capabilities_(make_capabilities(options, device_->choice)),
-      pid_(getpid()) {}
+    : MessageDomain(kMaker, options.label), device_(std::move(device)) {
+  const Choice& choice = device_->choice;
+  const fi_ep_attr& ep = *choice.info->ep_attr;
+  Capabilities& c = capabilities_;
+  c.ticket_bytes += sizeof(Where);
+  c.depth = uint16_t(std::clamp<size_t>(choice.info->tx_attr->size, 2, kDepth));
+  c.cost = {10e-6, 2e-6, options.bandwidth_Bps != 0 ? options.bandwidth_Bps : choice.bandwidth_Bps()};
+  if (choice.mode != Mode::direct) return;
+  c.local_needs_region = choice.needs(FI_MR_LOCAL);
+  c.holds_pages = choice.needs(FI_MR_ALLOCATED);
+  c.max_transfer = std::min(ep.max_msg_size, ep.max_order_waw_size);
+  c.key_bytes = sizeof(Key);
+  c.max_add = kMaxAdd;
+  if (choice.rings()) c.signals = kBells - DirectEndpoint::kSpareBells;
+}
 
 Status OfiDomain::start() {
   const Choice& choice = device_->choice;
-  identity_.mode = uint8_t(choice.mode);
   const uint64_t protocol = fnv1a(choice.provider()) + choice.info->ep_attr->protocol * 31 +
                             choice.info->ep_attr->protocol_version + choice.rings();
+  identity_.use = uint8_t(choice.mode);
   identity_.protocol = uint32_t(protocol ^ protocol >> 32);
   if (!choice.network || loopback(*choice.info)) identity_.host = host_id();
   if (!device_->has_fd) return {};
@@ -89,45 +70,33 @@ Status OfiDomain::start() {
 }
 
 OfiDomain::~OfiDomain() {
-  for (OfiEndpoint* endpoint : endpoints_) endpoint->orphan();
+  orphan_all();
   // A forked child has no part in what its parent opened, and may not close it.
   if (!is_this_process()) new std::shared_ptr<Device>(device_);
 }
 
-bool OfiDomain::is_this_process() const noexcept { return getpid() == pid_; }
-
 bool OfiDomain::reaches(ByteView peer) const noexcept {
-  const auto other = parse_identity(peer);
-  return other && other->mode == identity_.mode && other->protocol == identity_.protocol &&
+  const auto other = am::parse_identity(peer, kMaker);
+  return other && other->use == identity_.use && other->protocol == identity_.protocol &&
          other->host == identity_.host;
 }
 
-Result<std::unique_ptr<Endpoint>> OfiDomain::open(uint16_t counters, uint64_t cookie) {
-  if (!is_this_process()) return Status(Code::state, "ofi: a domain cannot be used in a forked child");
-  if (counters > kCounters) {
-    return Status(Code::invalid, "ofi: " + std::to_string(counters) +
-                                     " counters asked for, an endpoint has at most " +
-                                     std::to_string(kCounters));
-  }
-  if (!dones_.reserve(kDepth + 1))
-    return Status(Code::memory, "ofi: no address space for an endpoint's transfers");
-  endpoints_.reserve(endpoints_.size() + 1);
-  armed_queues_.reserve(endpoints_.size() + 1);
-  std::unique_ptr<OfiEndpoint> endpoint;
-  if (device_->choice.mode == Mode::direct) {
-    endpoint = std::make_unique<DirectEndpoint>(*this, counters, cookie);
-  } else {
-    endpoint = std::make_unique<MessageEndpoint>(*this, counters, cookie);
-  }
-  endpoints_.push_back(endpoint.get());
-  PLAIT_TRY(endpoint->start());
-  return std::unique_ptr<Endpoint>(std::move(endpoint));
+Result<std::unique_ptr<Region>> OfiDomain::expose(const Memory& memory, Access access) {
+  auto plain = MessageDomain::expose(memory, access);
+  if (!plain.ok() || device_->choice.mode != Mode::direct) return plain;
+  return DirectRegion::make(device_, std::move(*plain), access);
 }
 
-void OfiDomain::forget(OfiEndpoint& endpoint) noexcept {
-  endpoint.leave_dones(orphans_);
-  std::erase(endpoints_, &endpoint);
-  gone_++;
+Result<std::unique_ptr<am::MessageEndpoint>> OfiDomain::make(const am::TicketHead& mine, uint64_t cookie) {
+  armed_queues_.reserve(endpoints().size());
+  std::unique_ptr<OfiEndpoint> endpoint;
+  if (device_->choice.mode == Mode::direct) {
+    endpoint = std::make_unique<DirectEndpoint>(*this, mine, cookie);
+  } else {
+    endpoint = std::make_unique<OfiEndpoint>(*this, mine, cookie);
+  }
+  PLAIT_TRY(endpoint->start());
+  return std::unique_ptr<am::MessageEndpoint>(std::move(endpoint));
 }
 
 void OfiDomain::watch(OfiEndpoint& endpoint, bool on) noexcept {
@@ -141,43 +110,38 @@ size_t OfiDomain::poll(std::span<Done> done) noexcept {
   if (timed_) set_timer(0);
   starved_ = false;
   ++polls_;
-  size_t budget = kPollBytes, count = 0;
-  const size_t many = endpoints_.size();
+  size_t budget = kPollBytes;
+  const size_t many = endpoints().size();
   for (size_t i = 0; i < many; ++i) {
     const size_t turn = (i + polls_) % many;
-    OfiEndpoint& endpoint = *endpoints_[turn];
-    if (endpoint.quiet < kDrowsy || (polls_ + turn) % kNap == 0 || many == 1) endpoint.progress(budget);
+    auto* const endpoint = static_cast<OfiEndpoint*>(endpoints()[turn]);
+    if (endpoint == nullptr) continue;
+    if (endpoint->quiet < kDrowsy || (polls_ + turn) % kNap == 0 || many == 1) endpoint->progress(budget);
   }
-  for (; count < done.size() && !orphans_.empty(); orphans_.pop()) done[count++] = orphans_.front().done;
-  if (orphans_.empty()) {
-    for (; gone_ != 0; gone_--) dones_.unreserve(kDepth + 1);
-  }
-  for (OfiEndpoint* endpoint : endpoints_) {
-    if (count == done.size()) break;
-    count += endpoint->harvest(done.subspan(count));
-  }
-  return count;
+  return work(done, budget);
 }
 
+// fi_trywait() may take what has come, and bells ring without a completion: so they are looked at after it.
 bool OfiDomain::arm() noexcept {
-  bool soon = starved_;
   armed_queues_.clear();
-  if (!orphans_.empty()) return false;
-  for (OfiEndpoint* endpoint : endpoints_) {
+  if (!idle()) return false;
+  for (am::MessageEndpoint* each : endpoints()) {
+    auto* const endpoint = static_cast<OfiEndpoint*>(each);
+    if (endpoint != nullptr && endpoint->queue() != nullptr) armed_queues_.push_back(&endpoint->queue()->fid);
+  }
+  if (epoll_ && !armed_queues_.empty() &&
+      fi_trywait(device_->fabric.get(), armed_queues_.data(), int(armed_queues_.size())) != 0)
+    return false;
+  bool soon = starved_;
+  for (am::MessageEndpoint* each : endpoints()) {
+    auto* const endpoint = static_cast<OfiEndpoint*>(each);
+    if (endpoint == nullptr) continue;
     endpoint->quiet = 0;
     const auto rest = endpoint->rest();
     if (rest == OfiEndpoint::Rest::now) return false;
     soon |= rest == OfiEndpoint::Rest::soon;
-    if (endpoint->queue() != nullptr) armed_queues_.push_back(&endpoint->queue()->fid);
   }
-  if (!epoll_) return true;
-  if (!armed_queues_.empty() &&
-      fi_trywait(device_->fabric.get(), armed_queues_.data(), int(armed_queues_.size())) != 0)
-    return false;
-  // It lets what has come in, and knows of completions only, not of bells.
-  const auto wakes = [](const OfiEndpoint* e) { return e->rest() == OfiEndpoint::Rest::now; };
-  if (std::ranges::any_of(endpoints_, wakes)) return false;
-  if (soon) set_timer(kSoonNs);
+  if (soon && epoll_) set_timer(kSoonNs);
   return true;
 }
 

@@ -1,86 +1,81 @@
 #include "transport/ofi/endpoint.h"
 
 #include <algorithm>
+#include <cstring>
 
-#include "base/log.h"
 #include "transport/ofi/domain.h"
 #include "transport/ofi/neighbours.h"
 
 namespace plait::transport::ofi {
+namespace {
 
-OfiEndpoint::OfiEndpoint(OfiDomain& domain, uint16_t counters, uint64_t cookie, size_t slots,
-                         size_t slot_bytes)
-    : domain_(&domain),
-      cookie_(cookie),
-      counter_count_(counters),
-      slot_bytes_(slot_bytes),
-      receives_(slots / 2),
-      slots_(std::make_unique<Slot[]>(slots)),
-      counter_words_(std::make_unique<std::atomic<uint64_t>[]>(counters)),
-      dones_(domain.dones()) {
-  counters_ = counter_words_.get();
-  memory_ = map_pages(slots * slot_bytes + kBells * sizeof(uint64_t));
-  if (memory_) bells_ = reinterpret_cast<uint64_t*>(memory_.data() + slots * slot_bytes);
-  for (size_t i = 0; memory_ && i < slots; ++i) {
-    slots_[i].data = memory_.data() + i * slot_bytes;
-    slots_[i].step = i < receives_ ? Step::received : Step::sent;
-    if (i < receives_) continue;
-    slots_[i].next = std::exchange(free_slot_, &slots_[i]);
+constexpr size_t kMostBytes = 8192;  // of a message
+constexpr const char* kLost = "some were lost on the way, or the provider connected anew in between";
+
+// What is injected is the provider's own copy. Of processes of one host it may else read memory later, when
+// this endpoint is closed, and its memory is somebody else's.
+size_t slot_bytes_for(const Choice& choice) noexcept {
+  return choice.network ? kMostBytes : std::min(kMostBytes, choice.info->tx_attr->inject_size);
+}
+
+// The one with the smaller nonce greets first, so that there are never two connections.
+am::Manners manners_for(const Choice& choice) noexcept {
+  return {.piece = slot_bytes_for(choice) - sizeof(am::Header) - sizeof am::kIntact,
+          .both_greet = false,
+          .says_goodbye = false,
+          .out_of_turn = kLost};
+}
+
+}  // namespace
+
+OfiEndpoint::OfiEndpoint(OfiDomain& domain, const am::TicketHead& mine, uint64_t cookie)
+    : MessageEndpoint(domain, mine, cookie, manners_for(domain.device().choice)),
+      slot_bytes_(slot_bytes_for(domain.device().choice)),
+      memory_(map_pages(kSlots * slot_bytes_)) {
+  for (size_t i = 0; memory_ && i < kSlots; ++i) {
+    slots_[i].data = memory_.data() + i * slot_bytes_;
+    slots_[i].step = i < kReceives ? Step::received : Step::sent;
+    if (i >= kReceives) slots_[i].next = std::exchange(free_slot_, &slots_[i]);
   }
 }
 
 OfiEndpoint::~OfiEndpoint() {
-  close();
+  leave();
   hang_up();
-  if (domain_ != nullptr) domain_->forget(*this);
 }
 
-const Device& OfiEndpoint::device() const noexcept { return domain_->device(); }
+OfiDomain& OfiEndpoint::ours() const noexcept { return *static_cast<OfiDomain*>(domain()); }
+
+const Device& OfiEndpoint::device() const noexcept { return ours().device(); }
 
 Status OfiEndpoint::start() {
-  const std::string who = "ofi: " + device().choice.provider() + ": ";
-  ops_ = std::make_unique<Op[]>(domain_->capabilities().depth);
+  const Choice& choice = device().choice;
+  const std::string who = "ofi: " + choice.provider() + ": ";
   if (!memory_) return Status(Code::memory, who + "no address space for an endpoint");
-  for (size_t i = domain_->capabilities().depth; i-- > 0;) ops_[i].next = std::exchange(free_op_, &ops_[i]);
-  if (device().choice.needs(FI_MR_LOCAL)) {
-    auto memory = domain_->device().enroll(memory_.data(), memory_.size(), 0);
-    auto ops = domain_->device().enroll(ops_.get(), domain_->capabilities().depth * sizeof(Op), 0);
-    for (const auto* mr : {&memory, &ops}) PLAIT_TRY(mr->status());
+  if (choice.needs(FI_MR_LOCAL)) {
+    auto memory = ours().device().enroll(memory_.data(), memory_.size(), 0);
+    if (!memory.ok()) return memory.status();
     memory_mr_ = std::move(*memory);
-    ops_mr_ = std::move(*ops);
   }
   if (const Status status = open_objects(); !status.ok())
     return Status(status.code(), who + "an endpoint does not open: " + std::string(status.text()));
-  domain_->watch(*this, true);
-  for (size_t i = 0; i < receives_; ++i) PLAIT_TRY(post_receive(slots_[i]));
-  const Device& d = device();
-  ticket_.mode = uint8_t(d.choice.mode);
-  ticket_.counters = counter_count_;
-  ticket_.protocol = domain_->self().protocol;
-  ticket_.domain = d.nonce;
-  ticket_.endpoint = random_word();
-  ticket_.stamp = uint16_t(random_word());
-  ticket_.token = random_token();
-  if (d.choice.mode == Mode::direct) {
-    void* bells = const_cast<uint64_t*>(bells_);
-    auto mr = domain_->device().enroll(bells, kBells * sizeof(uint64_t), FI_REMOTE_WRITE);
-    if (!mr.ok()) return mr.status();
-    bells_mr_ = std::move(*mr);
-    ticket_.bells = d.base_of(bells);
-    ticket_.bells_key = fi_mr_key(bells_mr_.get());
-  }
-  size_t bytes = ticket_.address.size();
-  const int rc = fi_getname(&ep_->fid, ticket_.address.data(), &bytes);
-  if (rc != 0 || bytes > ticket_.address.size())
+  ours().watch(*this, true);
+  for (size_t i = 0; i < kReceives; ++i) PLAIT_TRY(post_receive(slots_[i]));
+  where_.mode = uint8_t(choice.mode);
+  where_.protocol = ours().protocol();
+  size_t bytes = where_.address.size();
+  const int rc = fi_getname(&ep_->fid, where_.address.data(), &bytes);
+  if (rc != 0 || bytes > where_.address.size())
     return Status(Code::unsupported, who + "its addresses have " + std::to_string(bytes) +
-                                         " bytes, a ticket holds " + std::to_string(ticket_.address.size()) +
+                                         " bytes, a ticket holds " + std::to_string(where_.address.size()) +
                                          ": " + reason(rc));
-  ticket_.address_bytes = uint8_t(bytes);
-  ticket_.sum = sum_of(ticket_);
-  if (d.choice.network) return {};
+  where_.address_bytes = uint8_t(bytes);
+  std::fill(where_.address.begin() + where_.address_bytes, where_.address.end(), std::byte{0});
+  announce(bytes_of(where_));
+  if (choice.network) return {};
   std::lock_guard lock(neighbours().mutex);
-  neighbours().domains.insert(ticket_.domain);
-  neighbours().endpoints.insert(ticket_.endpoint);
+  neighbours().domains.insert(mine().domain);
+  neighbours().endpoints.insert(nonce());
   return {};
 }
 
@@ -128,89 +123,58 @@ Status OfiEndpoint::post_receive(Slot& slot) noexcept {
   return rc == 0 ? Status() : Status(Code::system, "ofi: a receive is not taken: " + reason(rc));
 }
 
-Status OfiEndpoint::connect(ByteView peer_ticket) noexcept {
-  if (state_ != State::opened) return Status(Code::state, "ofi: connect() is for endpoints just opened");
-  auto ticket = parse_ticket(peer_ticket);
-  if (!ticket.ok()) return ticket.status();
-  if (ticket->mode != ticket_.mode || ticket->protocol != ticket_.protocol)
+Status OfiEndpoint::reach(const am::Ticket& peer) {
+  const auto where = parse_where(peer.address);
+  if (!where) return Status(Code::invalid, "ofi: a ticket that makes no sense");
+  if (where->mode != where_.mode || where->protocol != where_.protocol)
     return Status(Code::invalid,
                   "ofi: the peer uses another provider, or uses it another way: give all ranks the same");
-  if (ticket->endpoint == ticket_.endpoint) return Status(Code::invalid, "ofi: this endpoint's own ticket");
   std::unique_lock<std::recursive_mutex> lock;
   if (!device().choice.network) {
     lock = std::unique_lock(neighbours().mutex);
-    if (neighbours().is_gone(*ticket))
+    if (neighbours().is_gone(peer.head))
       return Status(Code::peer, "ofi: the peer has closed the endpoint of this ticket");
   }
-  if (fi_av_insert(av_.get(), ticket->address.data(), 1, &peer_, 0, nullptr) != 1)
+  if (fi_av_insert(av_.get(), where->address.data(), 1, &peer_, 0, nullptr) != 1)
     return Status(Code::invalid, "ofi: " + device().choice.provider() + " does not take the peer's address");
-  theirs_ = *ticket;
-  state_ = State::connecting;
-  greet();
+  their_where_ = *where;
   return {};
 }
 
-// The one with the smaller nonce speaks first, so that there are never two connections. Whoever shows my
-// token has read my ticket.
-void OfiEndpoint::greet() noexcept {
-  if (state_ != State::connecting) return;
-  const bool first = ticket_.endpoint < theirs_.endpoint;
-  const bool known = heard_hello_ && heard_hello_->from == theirs_.endpoint &&
-                     heard_hello_->to == ticket_.endpoint && same_token(heard_hello_->token, ticket_.token);
-  if (!greeted_ && (first || known)) {
-    Hello hello;
-    hello.to = theirs_.endpoint;
-    hello.from = ticket_.endpoint;
-    hello.token = theirs_.token;
-    greeted_ = send(bytes_of(hello), {});
-  }
-  if (greeted_ && known && state_ == State::connecting) state_ = State::ready;
-}
-
-Result<std::unique_ptr<RemoteRegion>> OfiEndpoint::import(ByteView key) {
-  if (state_ == State::opened || state_ == State::closed)
-    return Status(Code::state, "ofi: a key can be imported after connect(), and not after close()");
-  const auto parsed = parse_key(key);
-  if (!parsed.ok()) return parsed.status();
-  if (parsed->owner != theirs_.domain) return Status(Code::auth, "ofi: the key is not of this peer's region");
-  return std::unique_ptr<RemoteRegion>(std::make_unique<PeerRegion>(this, *parsed));
-}
-
 std::string OfiEndpoint::peer_name() const {
-  if (theirs_.address_bytes == 0 || !av_) return "its peer";
   char text[256] = "";
   size_t bytes = sizeof text - 1;
-  return "peer " + std::string(fi_av_straddr(av_.get(), theirs_.address.data(), text, &bytes));
+  if (their_where_.address_bytes != 0 && av_)
+    fi_av_straddr(av_.get(), their_where_.address.data(), text, &bytes);
+  return MessageEndpoint::peer_name() + " (" + device().choice.provider() + (*text != '\0' ? ", " : "") +
+         text + ")";
 }
 
-void OfiEndpoint::fail(Code code, std::string text) noexcept {
-  if (state_ == State::failed || state_ == State::closed) return;
-  error_ = device().choice.provider() + ", " + peer_name() + ": " + text;
-  log::info("{}: endpoint failed: {}", domain_->name(), error_);
-  state_ = State::failed;
-  for (size_t i = 0; i < domain_->capabilities().depth; ++i) {
-    if (ops_[i].used) finish(ops_[i], code);
-  }
-  dones_.push().done = Done{cookie_, code};
-  own_done_ = true;
+void OfiEndpoint::break_off(Code code, const std::string& why) noexcept {
+  fail(code, peer_name() + ": " + why);
+}
+
+bool OfiEndpoint::forked() const noexcept {
+  return domain() != nullptr ? !domain()->is_this_process() : state() != State::closed;
+}
+
+void OfiEndpoint::let_go() noexcept {
+  if (state() == State::closed) hang_up();
 }
 
 void OfiEndpoint::hang_up() noexcept {
-  if (domain_ == nullptr || !domain_->is_this_process()) {  // a forked child has no part in it
-    (void)ep_.release(), (void)cq_.release(), (void)av_.release(), (void)memory_mr_.release(),
-        (void)ops_mr_.release(), (void)bells_mr_.release();
-    return;
-  }
-  if (cq_) domain_->watch(*this, false);
+  if (forked()) (void)ep_.release(), (void)cq_.release(), (void)av_.release(), (void)memory_mr_.release();
+  if (domain() == nullptr || forked()) return;
+  if (cq_) ours().watch(*this, false);
   std::unique_lock<std::recursive_mutex> lock;
   if (!device().choice.network) {
     lock = std::unique_lock(neighbours().mutex);
-    neighbours().endpoints.erase(ticket_.endpoint);
+    neighbours().endpoints.erase(nonce());
   }
   // ofi_rxm over verbs gives a receive that it finds complete while it closes back to what it has just
   // closed.
   fi_cq_data_entry entry;
-  const bool met = theirs_.address_bytes != 0;
+  const bool met = their_where_.address_bytes != 0;
   for (size_t i = 0; cq_ && met && i < 4 * kDepth && fi_cq_read(cq_.get(), &entry, 1) > 0; ++i) {
   }
   ep_.reset();
@@ -218,40 +182,9 @@ void OfiEndpoint::hang_up() noexcept {
   av_.reset();
 }
 
-void OfiEndpoint::close() noexcept {
-  if (state_ == State::closed || domain_ == nullptr || !domain_->is_this_process()) return;
-  state_ = State::closed;
-  hang_up();
-  for (size_t i = 0; ops_ && i < domain_->capabilities().depth; ++i) {
-    if (ops_[i].used) finish(ops_[i], Code::aborted);
-  }
-}
-
 OfiEndpoint::Rest OfiEndpoint::rest() const noexcept {
-  if (!dones_.empty() || (cq_ && slots_[next_receive_].full)) return Rest::now;
-  return cq_ && ((state_ == State::connecting && !greeted_) || pushing()) ? Rest::soon : Rest::sleep;
-}
-
-size_t OfiEndpoint::harvest(std::span<Done> done) noexcept {
-  size_t count = 0;
-  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front().done;
-  return count;
-}
-
-// The own one is the last.
-void OfiEndpoint::leave_dones(SlabQueue<DoneItem>& to) noexcept {
-  while (dones_.size() > (own_done_ ? 1U : 0U)) {
-    const Done done = dones_.front().done;
-    dones_.pop();
-    to.push().done = done;
-  }
-  dones_.clear();
-}
-
-void OfiEndpoint::orphan() noexcept {
-  close();
-  dones_.clear();
-  domain_ = nullptr;
+  if (cq_ && slots_[next_receive_].full) return Rest::now;
+  return cq_ && pending() ? Rest::soon : Rest::sleep;
 }
 
 }  // namespace plait::transport::ofi

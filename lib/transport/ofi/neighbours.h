@@ -13,7 +13,7 @@ struct Neighbours {
   std::recursive_mutex mutex;
   std::unordered_set<uint64_t> domains, endpoints;  // nonces: of all that ever were; of those that are open
   // Under the lock.
-  bool is_gone(const Ticket& peer) const {
+  bool is_gone(const am::TicketHead& peer) const {
     return domains.contains(peer.domain) && !endpoints.contains(peer.endpoint);
   }
 };

@@ -58,42 +58,41 @@ const char* doing(Step step) noexcept {
 }
 }  // namespace
 
-bool OfiEndpoint::went(ssize_t rc, const char* doing) noexcept {
-  if (rc == 0) return true;
-  if (rc != -FI_EAGAIN) {
-    fail(rc == -FI_ENOMEM ? Code::memory : Code::peer, std::string(doing) + " is refused by " +
-                                                           device().choice.provider() + ": " + reason(rc) +
-                                                           "; " + advice(int(-rc)));
-  }
-  return false;
+// When the endpoint has failed before, there is nobody to tell, and nothing to try again.
+am::Sent OfiEndpoint::went(ssize_t rc, const char* doing) noexcept {
+  if (rc == 0) return am::Sent::done;
+  if (rc == -FI_EAGAIN) return am::Sent::no_room;
+  if (state() == State::failed) return am::Sent::done;
+  break_off(rc == -FI_ENOMEM ? Code::memory : Code::peer,
+            std::string(doing) + " is refused: " + reason(rc) + "; " + advice(int(-rc)));
+  return am::Sent::no_room;
 }
 
-bool OfiEndpoint::send(ByteView head, ByteView body) noexcept {
-  const size_t bytes = head.size() + body.size();
+am::Sent OfiEndpoint::send(const am::Message& message) noexcept {
+  if (!ep_) return am::Sent::done;
+  const size_t bytes = sizeof message.header + message.bytes;
   Slot* slot = free_slot_;
-  if (slot == nullptr || !ep_) return false;
+  if (slot == nullptr) return am::Sent::no_room;
   std::unique_lock<std::recursive_mutex> lock;
   if (!device().choice.network) {
     lock = std::unique_lock(neighbours().mutex);
-    if (neighbours().is_gone(theirs_)) return fail(Code::peer, "it closed this endpoint"), false;
+    if (neighbours().is_gone(theirs())) return went(-FI_ENOTCONN, "a message");
   }
-  std::memcpy(slot->data, head.data(), head.size());
-  if (!body.empty()) std::memcpy(slot->data + head.size(), body.data(), body.size());
+  std::memcpy(slot->data, &message.header, sizeof message.header);
+  message.pack(ours().regions(), slot->data + sizeof message.header);
   if (bytes <= inject_) return went(fi_inject(ep_.get(), slot->data, bytes, peer_), "a message");
   void* desc = memory_mr_ ? fi_mr_desc(memory_mr_.get()) : nullptr;
-  if (!went(fi_send(ep_.get(), slot->data, bytes, desc, peer_, static_cast<Context*>(slot)), "a message"))
-    return false;
-  free_slot_ = slot->next;
-  return true;
+  const ssize_t rc = fi_send(ep_.get(), slot->data, bytes, desc, peer_, static_cast<Context*>(slot));
+  if (rc == 0) free_slot_ = slot->next;
+  return went(rc, "a message");
 }
 
 void OfiEndpoint::progress(size_t& budget) noexcept {
   if (!cq_) return;
   read();
   listen();
-  receive(budget);
-  if (state_ == State::connecting) greet();
-  push(budget);
+  take_messages(budget);
+  has_room();
 }
 
 void OfiEndpoint::read() noexcept {
@@ -104,7 +103,7 @@ void OfiEndpoint::read() noexcept {
   } else if (n < 0) {
     return read_error();
   }
-  for (ssize_t i = 0; i < n && state_ != State::failed; ++i) {
+  for (ssize_t i = 0; i < n && state() != State::failed; ++i) {
     quiet = 0;
     const fi_cq_data_entry& e = entries[i];
     if ((e.flags & FI_REMOTE_CQ_DATA) != 0) {
@@ -120,28 +119,26 @@ void OfiEndpoint::read() noexcept {
     } else if (context->step == Step::sent) {
       auto& slot = static_cast<Slot&>(*context);
       slot.next = std::exchange(free_slot_, &slot);
-    } else if (auto& op = static_cast<Op&>(*context); op.used) {
-      written(op);
+    } else {
+      written(*context);
     }
   }
 }
 
-// In the order of the receives, which is that of the sends, whichever were complete first.
-void OfiEndpoint::receive(size_t& budget) noexcept {
+// In the order of the receives, which is that of the sends, whichever were complete first. What is no message
+// for this endpoint is a stranger's.
+void OfiEndpoint::take_messages(size_t& budget) noexcept {
   while (cq_ && slots_[next_receive_].full && budget != 0) {
     Slot& slot = slots_[next_receive_];
-    const ByteView message(slot.data, slot.bytes);
+    const ByteView head(slot.data, std::min(slot.bytes, sizeof(am::Header)));
+    const ByteView body(slot.data + head.size(), slot.bytes - head.size());
     budget -= std::min(budget, slot.bytes);
-    if (const auto hello = parse_hello(message)) {
-      if (state_ == State::opened || (state_ == State::connecting && hello->from == theirs_.endpoint))
-        heard_hello_ = *hello;
-    } else if (state_ == State::ready) {
-      heard(message);
-    }
+    const auto h = am::parse_header(head, body.size());
+    if (h && h->to == nonce()) receive(*h, body);
     if (!cq_) return;
-    next_receive_ = (next_receive_ + 1) % receives_;
+    next_receive_ = (next_receive_ + 1) % kReceives;
     if (const Status status = post_receive(slot); !status.ok())
-      return fail(Code::system, std::string(status.text()));
+      return break_off(Code::system, std::string(status.text()));
   }
 }
 
@@ -158,12 +155,12 @@ void OfiEndpoint::read_error() noexcept {
   if (more != nullptr && *more != '\0' && reason(e.err) != more) what += " (" + std::string(more) + ")";
   // What is here already, or in the provider's hands, may be why the peer went.
   ending_ = true;
-  for (size_t i = 0, budget = kPollBytes; i < kLastReads && state_ == State::ready; ++i) {
+  for (size_t i = 0, budget = kPollBytes; i < kLastReads && state() == State::ready; ++i) {
     read();
     listen();
-    receive(budget);
+    take_messages(budget);
   }
-  fail(e.err == FI_ENOMEM ? Code::memory : Code::peer, what + "; " + advice(e.err));
+  break_off(e.err == FI_ENOMEM ? Code::memory : Code::peer, what + "; " + advice(e.err));
   hang_up();
 }
 

@@ -1,92 +1,50 @@
-// What travels between processes as bytes: tickets, keys and identities out of band, hellos and messages
-// through the provider. No padding: every byte has a meaning, and is checked. Parsers are functions of the
-// bytes alone.
+// What libfabric's endpoints write to each other beside what all do that send messages (transport/am/wire.h):
+// where an endpoint is, the keys of what may be written directly, and signals. No padding: every byte has a
+// meaning, and is checked. Parsers are functions of the bytes alone.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
 
-#include "base/bytes.h"
-#include "transport/keys.h"
+#include "transport/am/wire.h"
 #include "transport/ofi/ofi.h"
 
 namespace plait::transport::ofi {
 
-constexpr uint32_t kMagic = 0x49464f50;  // "POFI"
-constexpr uint16_t kVersion = 1;
-constexpr uint16_t kCounters = 64;
-constexpr uint64_t kMaxTransfer = uint64_t{1} << 30;
+constexpr Maker kMaker{"ofi", "libfabric endpoints", 0x49464f50, 2};  // "POFI"
 
-struct Ticket {
-  uint32_t magic = kMagic;
-  uint16_t version = kVersion;
+// The address in a ticket.
+struct Where {
   uint8_t mode = 0, address_bytes = 0;
-  uint16_t counters = 0;
-  uint16_t stamp = 0;     // direct: of the first signal that the bearer gets
-  uint32_t protocol = 0;  // both sides' alike
-  uint64_t domain = 0;    // nonces
-  uint64_t endpoint = 0;
-  Token token{};                      // who shows it has read this ticket
+  uint16_t stamp = 0;                 // direct: of the first signal that the bearer gets
+  uint32_t protocol = 0;              // both sides' alike
   uint64_t bells = 0, bells_key = 0;  // direct: the bearer's ring of bells
   std::array<std::byte, 128> address{};
-  uint64_t sum = 0;
 };
-static_assert(sizeof(Ticket) == 200);
+static_assert(sizeof(Where) == 152);
+std::optional<Where> parse_where(ByteView bytes) noexcept;
 
+// Of a region of a domain in direct mode.
 struct Key {
-  uint32_t magic = kMagic;
-  uint16_t version = kVersion;
-  uint8_t access = 0, zero = 0;
-  uint64_t owner = 0;  // nonce of the domain
-  uint64_t nonce = 0;
-  uint64_t bytes = 0;
-  uint64_t base = 0;  // direct: what the provider calls the first byte, and
+  RegionKey region;
+  uint64_t base = 0;  // what the provider calls the first byte, and
   uint64_t key = 0;   // its key
-  uint32_t slot = 0, zero2 = 0;
   uint64_t sum = 0;
 };
-static_assert(sizeof(Key) == 64);
+static_assert(sizeof(Key) == 72);
+Result<Key> parse_key(ByteView bytes);
 
-struct Identity {
-  uint32_t magic = kMagic;
-  uint16_t version = kVersion;
-  uint8_t mode = 0, zero = 0;
-  uint32_t protocol = 0, zero2 = 0;
-  uint64_t host = 0;  // reached from there only; 0: from everywhere
-};
-static_assert(sizeof(Identity) == 24);
-
-struct Hello {
-  uint32_t magic = kMagic;
-  uint16_t version = kVersion;
-  uint16_t zero = 0;
-  uint64_t to = 0, from = 0;  // nonces of the two endpoints
-  Token token{};              // the receiver's
-};
-static_assert(sizeof(Hello) == 40);
-
-// ack: so many puts that asked for it have landed by now (value). refuse: value says why. data: what a get
-// wanted next.
-enum class Kind : uint8_t { put = 1, get, data, ack, refuse };
-enum class Refusal : uint8_t { region = 1, bounds, rights, counter, order };
-const char* describe(uint64_t refusal) noexcept;
-
-struct Header {
-  Kind kind = Kind::put;
-  uint8_t wants_ack = 0;  // puts: with their last piece
-  uint16_t counter = 0, add = 0;
-  uint16_t zero = 0;
-  uint64_t sequence = 0;  // from 1: a provider that connects anew by itself loses messages without a word
-  uint32_t slot = 0, length = 0;              // length: of the bytes that follow
-  uint64_t nonce = 0, offset = 0, value = 0;  // value: of a get: bytes wanted
-};
-static_assert(sizeof(Header) == 48);
-
-// The data of a write: its place in the order of all writes, and the signal.
+// A signal: its place in the order of all of them, modulo 2^12, a counter, and what to add.
 constexpr uint16_t kMaxAdd = 1023;
-constexpr uint32_t signal_word(uint16_t stamp, uint16_t counter, uint16_t add) noexcept {
-  return uint32_t(stamp) << 16 | uint32_t(counter) << 10 | add;
+constexpr uint32_t kStampBits = 12, kCounterBits = 10, kAddBits = 10;
+static_assert(kStampBits + kCounterBits + kAddBits == 32 && am::kCounters == 1U << kCounterBits &&
+              kMaxAdd < 1U << kAddBits);
+constexpr uint32_t signal_word(uint64_t stamp, uint16_t counter, uint16_t add) noexcept {
+  return uint32_t(stamp) << (kCounterBits + kAddBits) | uint32_t(counter) << kAddBits | add;
+}
+constexpr bool has_stamp(uint32_t word, uint64_t stamp) noexcept {
+  return word >> (kCounterBits + kAddBits) == (stamp & ((1U << kStampBits) - 1));
 }
 
 // A bell: a signal at the end of the write that it is of, where the bytes of a write land in their order. The
@@ -99,12 +57,8 @@ constexpr uint64_t bell(uint64_t number, uint16_t taken, uint32_t word) noexcept
   return uint64_t{lap(number)} << 56 | uint64_t{taken} << 32 | word;
 }
 
-// Code::invalid for what is damaged or something else, Code::version for what another plait wrote.
-Result<Ticket> parse_ticket(ByteView bytes);
-Result<Key> parse_key(ByteView bytes);
-std::optional<Identity> parse_identity(ByteView bytes) noexcept;
-std::optional<Hello> parse_hello(ByteView bytes) noexcept;
-// A message: its header, with as many bytes behind it as it says.
-std::optional<Header> parse_header(ByteView message) noexcept;
+constexpr bool is_mode(uint8_t mode) noexcept {
+  return mode == uint8_t(Mode::direct) || mode == uint8_t(Mode::messages);
+}
 
 }  // namespace plait::transport::ofi

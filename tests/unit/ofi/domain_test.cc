@@ -79,7 +79,7 @@ TEST(OfiDomain, PeersThatUseItOtherwiseAreNotReached) {
 TEST(OfiDomain, LoopbackIsReachedFromThisHostOnly) {
   const auto domain = tcp_domain();
   ASSERT_NE(domain, nullptr);
-  auto identity = parse_identity(domain->identity());
+  auto identity = am::parse_identity(domain->identity(), kMaker);
   ASSERT_TRUE(identity);
   EXPECT_TRUE(domain->reaches(bytes_of(*identity)));
   identity->host++;
@@ -144,17 +144,21 @@ TEST(OfiDomain, ManySignals) {
 // Nobody tells of a connection that was lost and made anew in between.
 TEST(OfiDomain, ALostSignalIsNoticed) {
   Pair p(Mode::automatic);
-  const auto ticket = parse_ticket(p.ends[1]->ticket()).value();
+  const auto ticket = am::parse_ticket(p.ends[1]->ticket(), kMaker).value();
+  const auto where = parse_where(ticket.address).value();
   if (p.domains[0]->capabilities().signals == 0) GTEST_SKIP() << "this libfabric's signals come with data";
   Key forged;  // opens the ring of bells
-  forged.owner = ticket.domain;
-  forged.access = uint8_t(Access::write);
-  forged.base = ticket.bells;
-  forged.key = ticket.bells_key;
-  forged.bytes = kBells * sizeof(uint64_t);
+  forged.region.magic = kMaker.magic;
+  forged.region.version = kMaker.version;
+  forged.region.owner = ticket.head.domain;
+  forged.region.access = uint8_t(Access::write);
+  forged.region.bytes = kBells * sizeof(uint64_t);
+  forged.region.sum = sum_of(forged.region);
+  forged.base = where.bells;
+  forged.key = where.bells_key;
   forged.sum = sum_of(forged);
   const auto ring = p.ends[0]->import(bytes_of(forged)).value();
-  uint64_t third = bell(2, 0, signal_word(uint16_t(ticket.stamp + 2), 0, 1));
+  uint64_t third = bell(2, 0, signal_word(uint16_t(where.stamp + 2), 0, 1));
   Transfer t;  // itself the first
   t.local = {reinterpret_cast<std::byte*>(&third), sizeof third, nullptr};
   t.remote = ring->slice(2 * sizeof third, sizeof third).value();
