@@ -6,6 +6,8 @@
 namespace plait::transport {
 namespace {
 
+constexpr uint32_t kCookies = 8;  // of an outbox
+
 uint16_t lines_counter(uint32_t stream) noexcept { return uint16_t(4 * stream); }
 uint16_t landed_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 1); }
 uint16_t parts_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 2); }
@@ -77,7 +79,7 @@ void Outbox::refresh() noexcept {
 
 void Outbox::publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept {
   if (!mapped()) {
-    part_out_[parts_ % kNetworkParts] = {from, bytes, 0};
+    part_out_[parts_ % kNetworkParts] = {from, bytes};
     busy_sources_ += from != nullptr;
     announcing_ |= bit_of(tail_);
   }
@@ -93,8 +95,11 @@ struct Outbox::Batch {
   size_t size = 0;
 };
 
-uint64_t Outbox::cookie(uint32_t slot) const noexcept {
-  return kMailboxCookie + wire_->cookie + stream_ * (kNetworkParts + 1) + slot;
+// `what` has left: 0: a batch of lines; else so many parts. Which they were does not matter, and would not be
+// known: the peer may have consumed them, and others lie in their slots, before the Done comes.
+uint64_t Outbox::cookie(uint32_t what) const noexcept {
+  static_assert(kTogether < kCookies && kMailboxCookies == kStreams * kCookies);
+  return kMailboxCookie + wire_->cookie + stream_ * kCookies + what;
 }
 
 // How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
@@ -125,7 +130,7 @@ void Outbox::collect(Batch& batch) const noexcept {
               {landed_counter(stream_), 0});
       if (part_out_[p].from != nullptr) {
         t.when = When::reusable;
-        t.cookie = cookie(p);
+        t.cookie = cookie(n);
       }
       batch.parts[batch.size++] = announced = n;
       part += n;
@@ -148,8 +153,6 @@ void Outbox::collect(Batch& batch) const noexcept {
 
 void Outbox::advance(const Batch& batch, size_t taken) noexcept {
   for (size_t i = 0; i < taken; i++) {
-    if (batch.parts[i] != 0 && part_out_[posted_parts_ % kNetworkParts].from != nullptr)
-      part_out_[posted_parts_ % kNetworkParts].together = batch.parts[i];
     for (uint32_t k = 0; k < batch.parts[i]; k++) announcing_ &= ~bit_of(posted_ + k);
     posted_parts_ += batch.parts[i];
     posted_ += batch.lines[i];
@@ -163,24 +166,17 @@ bool Outbox::flush() noexcept {
     Transfer& last = batch.transfers[batch.size - 1];
     if (last.when == When::never) {
       last.when = When::reusable;
-      last.cookie = cookie(kNetworkParts);
+      last.cookie = cookie(0);
     }
     const size_t taken = wire_->endpoint->post({batch.transfers, batch.size});
     advance(batch, taken);
-    leaving_ += taken == batch.size && last.cookie == cookie(kNetworkParts);
+    leaving_ += taken == batch.size && last.cookie == cookie(0);
     if (taken != batch.size) return false;
   }
   return true;
 }
 
-void Outbox::left(uint32_t slot) noexcept {
-  if (slot == kNetworkParts) {
-    leaving_--;
-    return;
-  }
-  busy_sources_ -= part_out_[slot].together;
-  part_out_[slot].together = 0;
-}
+void Outbox::left(uint32_t what) noexcept { (what == 0 ? leaving_ : busy_sources_) -= what == 0 ? 1 : what; }
 
 bool Outbox::rest_parts() noexcept {
   if (parts_ == rested_parts_) return true;
@@ -318,12 +314,13 @@ bool Mailbox::rest() noexcept {
     if (in_[s].owes_credit()) (void)in_[s].credit();  // so that the peer can rest, too
     all = out_[s].rest_parts() && all;
   }
-  return (mapped() ? rest_lines() : rest_shadow()) && all;
+  // Parts that the peer has not consumed may have to be read again.
+  return mapped() ? rest_lines() && all : all && rest_shadow();
 }
 
 void Mailbox::left(uint64_t cookie) noexcept {
-  const auto slot = uint32_t((cookie - kMailboxCookie) % kMailboxCookies);
-  out_[slot / (kNetworkParts + 1)].left(slot % (kNetworkParts + 1));
+  const auto which = uint32_t((cookie - kMailboxCookie) % kMailboxCookies);
+  out_[which / kCookies].left(which % kCookies);
 }
 
 bool Mailbox::drained() const noexcept {

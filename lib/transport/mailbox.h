@@ -70,7 +70,7 @@ constexpr uint16_t kMailboxCounters = 8 * kStreams;
 // Cookies from here on are of Dones that say that something has left: hand them to Mailbox::left(). A mailbox
 // has kMailboxCookies of them.
 constexpr uint64_t kMailboxCookie = uint64_t(1) << 48;
-constexpr uint64_t kMailboxCookies = kStreams * (kNetworkParts + 1);
+constexpr uint64_t kMailboxCookies = kStreams * 8;
 
 inline void prefetch_for_write(const void* p) noexcept {
 #if defined(__x86_64__)
@@ -91,7 +91,6 @@ constexpr bool reached(uint32_t a, uint32_t b) noexcept { return int32_t(a - b) 
 struct PartOut {
   const std::byte* from;  // null: the slot of the shadow
   uint32_t bytes;
-  uint32_t together;  // posted, and so many from this one on that the source of is not free yet
 };
 
 // What a rank keeps, zeroed, to put from into a peer's NetworkLinkMemory: a copy of it, and what of the parts
@@ -127,9 +126,8 @@ class Outbox {
     return tail_ + lines - credit_lines_ <= kLines || (refresh(), tail_ + lines - credit_lines_ <= kLines);
   }
   bool room_for_parts(uint32_t parts) noexcept {
-    return (parts_ + parts - credit_parts_ <= usable_parts_ ||
-            (attach(), refresh(), parts_ + parts - credit_parts_ <= usable_parts_)) &&
-           (mapped() || have_left(parts));
+    return parts_ + parts - credit_parts_ <= usable_parts_ ||
+           (attach(), refresh(), parts_ + parts - credit_parts_ <= usable_parts_);
   }
   Line& next() noexcept { return ring_[tail_ % kLines]; }
   // The i-th part after the last one published.
@@ -169,7 +167,7 @@ class Outbox {
   uint32_t unposted() const noexcept { return tail_ - posted_; }
   // Unmapped: posts what was published and what the endpoint refused before. True when nothing is left.
   bool flush() noexcept;
-  void left(uint32_t slot) noexcept;
+  void left(uint32_t what) noexcept;
 
   // Gives back the memory of the parts: where the peer maps it, this side alone writes there; else this side
   // says that it will not, and room_for_parts() asks for them anew. False: the peer has some to read.
@@ -181,16 +179,9 @@ class Outbox {
   struct Batch;
   bool mapped() const noexcept { return part_out_ == nullptr; }
   void refresh() noexcept;
-  // The peer's credit for a part may be here before the Done of the put that brought it there.
-  bool have_left(uint32_t parts) const noexcept {
-    for (uint32_t i = 0; i < parts; i++) {
-      if (part_out_[(parts_ + i) % kNetworkParts].together != 0) return false;
-    }
-    return true;
-  }
   void attach() noexcept;
   bool detach() noexcept;
-  uint64_t cookie(uint32_t slot) const noexcept;
+  uint64_t cookie(uint32_t what) const noexcept;
   static constexpr uint32_t bit_of(uint32_t line) noexcept { return uint32_t(1) << line % kLines; }
   bool announces(uint32_t line) const noexcept { return (announcing_ & bit_of(line)) != 0; }
   uint32_t parts_together(uint32_t at, uint32_t part) const noexcept;

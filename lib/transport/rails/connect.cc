@@ -1,4 +1,6 @@
 // From a peer's ticket to rails that are ready.
+#include <type_traits>
+
 #include "base/clock.h"
 #include "transport/rails/domain.h"
 #include "transport/rails/endpoint.h"
@@ -30,7 +32,10 @@ Status RailsEndpoint::accept(const Ticket& ticket) {
   if (their_cell_bytes_ < cell_bytes_)
     return Status(Code::unsupported, "rails: the peer has no room for what it must be told when a rail dies");
   out_.resize(theirs_.counters);
-  parts_.resize(theirs_.slots());
+  static_assert(std::is_trivially_copyable_v<Part> && std::is_trivially_destructible_v<Part>);
+  part_pages_ = map_pages(theirs_.slots() * sizeof(Part));
+  if (!part_pages_) return Status(Code::memory, "rails: no address space for what is under way");
+  parts_ = {reinterpret_cast<Part*>(part_pages_.data()), theirs_.slots()};
   return {};
 }
 

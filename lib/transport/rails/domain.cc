@@ -163,6 +163,7 @@ void RailsDomain::trim() noexcept {
   pools_.copies.trim();
   pools_.dones.trim();
   for (const auto& rail : rails_) rail->trim();
+  for (RailsEndpoint* endpoint : endpoints_) endpoint->trim();
 }
 
 std::vector<RailReport> RailsDomain::report() const {

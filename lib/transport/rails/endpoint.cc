@@ -161,6 +161,13 @@ void RailsEndpoint::drop_transfers(Code code) noexcept {
   queued_ = lost_ = lost_gets_ = 0;
 }
 
+// Where nothing is under way the slots of parts say nothing.
+void RailsEndpoint::trim() noexcept {
+  if (std::ranges::all_of(out_, [](const Out& out) { return out.sent == out.credited; }) &&
+      std::ranges::none_of(rails_, [](const Rail& r) { return r.link.waiting != 0; }))
+    drop_pages(part_pages_.data(), part_pages_.size());
+}
+
 void RailsEndpoint::orphan() noexcept {
   close();
   domain_ = nullptr;

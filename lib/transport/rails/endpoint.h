@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/pages.h"
 #include "transport/rails/parts.h"
 #include "transport/rails/rail.h"
 
@@ -41,6 +42,7 @@ class RailsEndpoint final : public Endpoint {
   void done(size_t rail, uint32_t tag, Code status) noexcept;
   void harvested() noexcept { --owed_; }
   void orphan() noexcept;  // the domain goes
+  void trim() noexcept;
   bool on_rail(size_t rail) const noexcept { return rails_[rail].live(); }
   bool joining() const noexcept;
   std::string describe() const;
@@ -71,6 +73,8 @@ class RailsEndpoint final : public Endpoint {
   bool take_long(const Transfer& transfer) noexcept;
   bool has_depth() const noexcept;
   Op& make_op(const Transfer& transfer) noexcept;
+  bool behind_others(const Op* newest, size_t counter) const noexcept;
+  void complete(Op& op) noexcept;
   void finish(Op& op, Code code) noexcept;
   void give_done(uint64_t cookie, Code code) noexcept;
 
@@ -155,7 +159,8 @@ class RailsEndpoint final : public Endpoint {
   std::vector<In> in_;
   std::vector<uint16_t> arrived_;  // values of parts that came by a rail that is gone, by slot
   std::vector<Out> out_;
-  std::vector<Part> parts_;
+  Mapping part_pages_;
+  std::span<Part> parts_;  // in these
   std::array<GetPart, kGets> gets_;
   Op* newest_ = nullptr;
   size_t ops_ = 0, owed_ = 0;     // transfers, and Dones that were not taken yet

@@ -38,7 +38,7 @@ void RailsEndpoint::get_done(size_t index) noexcept {
   if (get.rail != kNoRail) rails_[get.rail].link.bytes_out -= get.bytes;
   get = GetPart();
   out_[op.signal.counter].gets--;
-  if (--op.left == 0 && op.whole) finish(op, Code::ok);
+  if (--op.left == 0 && op.whole) complete(op);
 }
 
 // The bytes are where they belong: nobody reads the source again.
@@ -49,7 +49,7 @@ void RailsEndpoint::landed(Part& p, size_t counter) noexcept {
   if (p.copy != nullptr) domain_->pools().copies.give(*std::exchange(p.copy, nullptr));
   unuse(std::exchange(p.import, nullptr));
   Op* op = std::exchange(p.op, nullptr);
-  if (op != nullptr && --op->left == 0 && op->whole) finish(*op, Code::ok);
+  if (op != nullptr && --op->left == 0 && op->whole) complete(*op);
   if (!p.waiting) leave_rail(p);
 }
 

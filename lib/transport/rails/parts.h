@@ -33,6 +33,7 @@ struct Op {
   uint64_t offset = 0;
   size_t bytes = 0, cut = 0, piece = 0;
   bool whole = false;  // all of it is in parts
+  bool held = false;   // it is over, but earlier ones of its counter are not
   uint32_t left = 0;   // parts that are not known to have landed
 };
 
@@ -41,7 +42,8 @@ struct Copy {
   std::array<std::byte, 256> bytes;
 };
 
-// A part of a put, in its slot of the window: from when it is posted until the peer has taken it.
+// A part of a put, in its slot of the window: from when it is posted until the peer has taken it. All zeroes
+// is a slot that was never used: most counters send little, and their slots take no memory.
 struct Part {
   Op* op = nullptr;      // until it landed, if somebody is to be told or it has the source
   Copy* copy = nullptr;  // until it landed

@@ -89,6 +89,7 @@ bool RailsEndpoint::take_short(const Transfer& t) noexcept {
   if (t.remote.bytes != 0 && must_wait(counter, &remote_of(t).import(), t.remote.offset, t.remote.bytes))
     return false;
   Part& p = part(counter, out.sent);
+  p = Part();
   p.used = true;
   p.bytes = uint32_t(t.remote.bytes);
   const uint64_t credits = std::min(in_[counter].next - in_[counter].told, kCreditsMost);
@@ -115,7 +116,12 @@ bool RailsEndpoint::take_short(const Transfer& t) noexcept {
   out.sent++;
   out.unlanded++;
   in_[counter].told += credits;
-  if (t.when == When::reusable) give_done(t.cookie, Code::ok);
+  if (t.when != When::reusable) return true;
+  if (!behind_others(newest_, counter)) {
+    give_done(t.cookie, Code::ok);
+  } else {
+    make_op(t).held = true;
+  }
   return true;
 }
 
@@ -152,6 +158,31 @@ Op& RailsEndpoint::make_op(const Transfer& t) noexcept {
   op.import = &remote_of(t).import();
   op.import->uses++;
   return op;
+}
+
+// Has a transfer of this counter that was taken with `newest`, or before, a source that may be read again?
+bool RailsEndpoint::behind_others(const Op* newest, size_t counter) const noexcept {
+  while (newest != nullptr && newest->signal.counter != counter) newest = newest->older;
+  return newest != nullptr;
+}
+
+// All of it has landed. `reusable` is told in the order of posting: who is told of the last of many takes all
+// of their sources to be free.
+void RailsEndpoint::complete(Op& op) noexcept {
+  const size_t counter = op.signal.counter;
+  if (op.verb == Verb::put && op.when == When::reusable && behind_others(op.older, counter)) {
+    op.held = true;
+    return;
+  }
+  Op* next = op.newer;
+  finish(op, Code::ok);
+  while (next != nullptr) {
+    Op& after = *next;
+    next = after.newer;
+    if (after.signal.counter != counter) continue;
+    if (!after.held || behind_others(after.older, counter)) return;
+    finish(after, Code::ok);
+  }
 }
 
 void RailsEndpoint::finish(Op& op, Code code) noexcept {

@@ -128,7 +128,7 @@ void RailsEndpoint::pump(size_t counter) noexcept {
     out.first = op->next;
     --queued_;
     op->whole = true;
-    if (op->left == 0) finish(*op, Code::ok);
+    if (op->left == 0) complete(*op);
   }
 }
 
@@ -139,6 +139,7 @@ bool RailsEndpoint::cut_put(Op& op, size_t counter) noexcept {
     const size_t bytes = std::min(op.piece, op.bytes - op.cut);
     if (!has_slot(counter) || must_wait(counter, op.import, op.offset + op.cut, bytes)) return false;
     Part& p = part(counter, out.sent);
+    p = Part();
     p.used = true;
     p.op = &op;
     p.import = op.import;

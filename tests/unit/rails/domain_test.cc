@@ -132,6 +132,42 @@ TEST(Rails, WhatBecomesOfARailIsTold) {
   EXPECT_EQ((*counts)[0].resent_bytes + (*counts)[1].resent_bytes, bytes);
 }
 
+// Who hears that the last source is free takes the earlier ones of the counter to be free, too.
+TEST(Rails, SourcesAreFreeInTheOrderOfPosting) {
+  constexpr size_t kBytes = size_t{1} << 20;
+  Options options = quick();
+  options.silent_ms = 60'000;
+  Pair p(2, over_fakes(2), options);
+  p.a.expose(kBytes, Access::none);
+  p.b.expose(kBytes, Access::write);
+  ASSERT_TRUE(p.connect(2));
+  const auto put = [&](size_t at, size_t bytes, When when, uint16_t counter, uint64_t cookie) {
+    Transfer t{Verb::put,
+               when,
+               {counter, 1},
+               p.a.regions[0]->slice(at, bytes).value(),
+               p.a.remotes[0]->slice(at, bytes).value(),
+               cookie};
+    return p.a.end->post({&t, 1}) == 1;
+  };
+  p.a.hooks[0]->freeze(true);
+  p.a.hooks[1]->freeze(true);
+  ASSERT_TRUE(put(0, 64 << 10, When::never, 1, 0));
+  ASSERT_TRUE(put(64 << 10, 64, When::reusable, 1, 7));
+  ASSERT_TRUE(put(128 << 10, 64, When::reusable, 0, 8));
+  ASSERT_TRUE(put(192 << 10, 64 << 10, When::reusable, 1, 9));
+  ASSERT_TRUE(put(256 << 10, 64, When::reusable, 1, 10));
+  for (int i = 0; i < 200; ++i) p.poll();
+  EXPECT_EQ(p.a.count(8), 1u) << "of another counter, and copied";
+  EXPECT_EQ(p.a.dones.size(), 1u);
+  p.a.hooks[0]->freeze(false);
+  p.a.hooks[1]->freeze(false);
+  ASSERT_TRUE(p.pump([&] { return p.a.dones.size() == 4; }));
+  EXPECT_EQ(p.a.dones[1].cookie, 7u);
+  EXPECT_EQ(p.a.dones[2].cookie, 9u);
+  EXPECT_EQ(p.a.dones[3].cookie, 10u);
+}
+
 // It polls now and then, answers on no rail for a while, and loses none of them.
 TEST(Rails, APeerThatComputesKeepsItsRails) {
   for (const MakeRail& make : {over_fakes(5), over_tcp()}) {
