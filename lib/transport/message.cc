@@ -54,7 +54,7 @@ bool MessageLink::take_lines() noexcept {
     const MessageLine line =
         wiring_.own->lines[lines_.consumed.lines % kMessageLines];  // the peer may write to it
     const char* why = refusal(line);
-    if (why == nullptr && LineKind(line.kind) == LineKind::region && !sends_.can_take_region(line.id)) break;
+    if (why == nullptr && holds_key(line.kind) && !sends_.can_take_region(line.id)) break;
     if (why == nullptr && !lines_.credited(line)) why = "credit for what was not sent";
     if (why == nullptr) why = take(line);
     if (why == nullptr) continue;

@@ -1,4 +1,5 @@
 // What a receiver tells of its slots, and the bytes that come for them.
+#include <algorithm>
 #include <cstring>
 
 #include "transport/message_receive.h"
@@ -33,7 +34,7 @@ bool MessageReceives::tell(uint16_t s) noexcept {
   const bool wanted =
       slot.phase == Phase::waiting || slot.phase == Phase::matched || slot.phase == Phase::refusing;
   if (!wanted || slot.posted) return true;
-  if (!lines_.room(2)) return false;
+  if (!lines_.room(1 + kMessageKeyLines)) return false;
   if (slot.phase != Phase::refusing) slot.region = region_of(slot);
   if (slot.region != kNoRegion) told_[slot.region].uses++;
   const bool waits = slot.phase == Phase::waiting;
@@ -72,7 +73,7 @@ uint32_t MessageReceives::ahead_of(uint16_t slot) const noexcept {
 uint16_t MessageReceives::region_of(const Slot& slot) noexcept {
   if (slot.data.region == nullptr) return kNoRegion;
   const ByteView key = slot.data.region->key();
-  if (key.empty() || key.size() > kMessageKeyBytes) return kNoRegion;
+  if (key.empty() || key.size() > kMessageKeyMost) return kNoRegion;
   uint16_t oldest = kNoRegion;
   for (uint16_t i = 0; i < kMessageRegions; i++) {
     Told& told = told_[i];
@@ -87,12 +88,20 @@ uint16_t MessageReceives::region_of(const Slot& slot) noexcept {
   std::memcpy(told.key.data(), key.data(), key.size());
   told.key_bytes = key.size();
   told.latest = ++tells_;
-  MessageLine& line = lines_.next(LineKind::region);
-  line.id = oldest;
-  line.flags = uint8_t(key.size());
-  std::memcpy(line.key, key.data(), key.size());
-  lines_.publish();
+  tell_key(oldest, key);
   return oldest;
+}
+
+// One line after the other: nothing comes between them.
+void MessageReceives::tell_key(uint16_t region, ByteView key) noexcept {
+  for (uint32_t i = 0; i < key_lines_of(key.size()); i++) {
+    const ByteView some = key.subspan(i * kMessageKeyBytes);
+    MessageLine& line = lines_.next(i == 0 ? LineKind::region : LineKind::key);
+    line.id = region;
+    line.flags = uint8_t(i == 0 ? key.size() : i);
+    std::memcpy(line.key, some.data(), std::min<size_t>(some.size(), kMessageKeyBytes));
+    lines_.publish();
+  }
 }
 
 // Bytes may come before the line that says what they are: then they wait in the counter.

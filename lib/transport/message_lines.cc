@@ -14,7 +14,7 @@ MessageLine& MessageLines::next(LineKind kind) noexcept {
 uint32_t MessageLines::publish() noexcept {
   MessageLine& line = wiring_.shadow->lines[tail_ % kMessageLines];
   line.lines = told_.lines = consumed.lines;
-  if (LineKind(line.kind) != LineKind::region) {  // its key takes the place of the rest
+  if (!holds_key(line.kind)) {  // which takes the place of the rest
     line.fields.units = told_.units = consumed.units;
     line.fields.parts = told_.parts = consumed.parts;
   }
@@ -83,7 +83,7 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
     return true;
   };
   if (!advance(theirs_.lines, line.lines, posted_)) return false;
-  if (LineKind(line.kind) == LineKind::region) return true;
+  if (holds_key(line.kind)) return true;
   return advance(theirs_.units, line.fields.units, units_) &&
          advance(theirs_.parts, line.fields.parts, parts_);
 }

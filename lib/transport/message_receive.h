@@ -77,7 +77,7 @@ class MessageReceives {
     uint64_t copied = 0;
   };
   struct Told {
-    std::array<std::byte, kMessageKeyBytes> key{};
+    std::array<std::byte, kMessageKeyMost> key{};
     size_t key_bytes = 0;
     uint32_t uses = 0;  // by slots
     uint64_t latest = 0;
@@ -100,6 +100,7 @@ class MessageReceives {
   void write_place(const Slot& slot, MessageLine& line) const noexcept;
   uint32_t ahead_of(uint16_t slot) const noexcept;
   uint16_t region_of(const Slot& slot) noexcept;
+  void tell_key(uint16_t region, ByteView key) noexcept;
   bool land_parts(Coming& coming, uint64_t landed) noexcept;
 
   void end(uint16_t slot, size_t bytes) noexcept;

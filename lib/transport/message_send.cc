@@ -145,6 +145,8 @@ const char* MessageSends::take(const MessageLine& line) noexcept {
       return take_post(line);
     case LineKind::grant:
       return take_grant(line);
+    case LineKind::key:
+      return take_key(line);
     default:
       return take_region(line);
   }
@@ -187,11 +189,27 @@ const char* MessageSends::grant(Send& send, const Post& post) noexcept {
 }
 
 const char* MessageSends::take_region(const MessageLine& line) noexcept {
-  Target& target = regions_[line.id];
-  target.remote.reset();
-  auto imported = wiring_.endpoint->import({line.key, line.flags});
-  if (imported.ok()) target.remote = std::move(imported).value();  // else what goes there is streamed
+  regions_[line.id].remote.reset();
+  coming_.region = line.id;
+  coming_.bytes = line.flags;
+  learn_key(line, 0);
   return nullptr;
+}
+
+const char* MessageSends::take_key(const MessageLine& line) noexcept {
+  if (line.id != coming_.region || line.flags != coming_.lines || line.flags >= key_lines_of(coming_.bytes))
+    return "a key of no region that it told of";
+  learn_key(line, line.flags);
+  return nullptr;
+}
+
+void MessageSends::learn_key(const MessageLine& line, uint32_t at) noexcept {
+  std::memcpy(coming_.key.data() + size_t{at} * kMessageKeyBytes, line.key, kMessageKeyBytes);
+  coming_.lines = at + 1;
+  if (coming_.lines != key_lines_of(coming_.bytes)) return;
+  auto imported = wiring_.endpoint->import({coming_.key.data(), coming_.bytes});
+  // Else what goes there is streamed.
+  if (imported.ok()) regions_[coming_.region].remote = std::move(imported).value();
 }
 
 void MessageSends::finish_left() noexcept {

@@ -2,6 +2,7 @@
 // where they go, and moves their bytes.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "base/ring.h"
@@ -73,6 +74,8 @@ class MessageSends {
   const char* take_post(const MessageLine& line) noexcept;
   const char* take_grant(const MessageLine& line) noexcept;
   const char* take_region(const MessageLine& line) noexcept;
+  const char* take_key(const MessageLine& line) noexcept;
+  void learn_key(const MessageLine& line, uint32_t at) noexcept;
   const char* grant(Send& send, const Post& post) noexcept;
 
   bool move() noexcept;
@@ -99,6 +102,12 @@ class MessageSends {
   size_t under_way_ = 0;                  // pieces
   bool part_ready_ = false;               // the next part is in the shadow, and was refused
   std::array<Target, kMessageRegions> regions_;
+  // A region of the peer's whose key is coming.
+  struct Coming {
+    uint16_t region = 0;
+    uint32_t bytes = 0, lines = 0;  // of the whole key; that came
+    std::array<std::byte, kMessageKeyLines * kMessageKeyBytes> key{};
+  } coming_;
   Status trouble_;
 };
 

@@ -42,7 +42,10 @@ const char* refusal(const MessageLine& line) noexcept {
       return refusal_of_slot(line);
     case LineKind::region:
       if (line.id >= kMessageRegions) return "a region beyond the last one";
-      return line.flags != 0 && line.flags <= kMessageKeyBytes ? nullptr : "a region without a key";
+      return line.flags != 0 ? nullptr : "a region without a key";
+    case LineKind::key:
+      if (line.id >= kMessageRegions) return "a key of a region beyond the last one";
+      return line.flags != 0 && line.flags < kMessageKeyLines ? nullptr : "a key beyond its end";
   }
   return "a line of no known kind";
 }

@@ -22,9 +22,11 @@ constexpr uint32_t kEagerBytes = 8 * 1024;  // longer messages wait until there 
 constexpr uint32_t kInlineBytes = 32;       // these lie in their line
 constexpr uint32_t kStreamPartBytes = 16 * 1024;
 constexpr uint32_t kStreamParts = 4;
-constexpr uint32_t kMessageKeyBytes = 56;  // regions with longer keys are not put to
+constexpr uint32_t kMessageKeyBytes = 56;        // of a key, in a line
+constexpr uint32_t kMessageKeyMost = UINT8_MAX;  // regions with longer keys are not put to
+constexpr uint32_t kMessageKeyLines = (kMessageKeyMost + kMessageKeyBytes - 1) / kMessageKeyBytes;
 
-// Sender's: eager, ask, direct, start. Receiver's: post, grant, region. Each counts, in the order of the
+// Sender's: eager, ask, direct, start. Receiver's: post, grant, region, key. Each counts, in the order of the
 // ring, as the message or receive that it speaks of.
 enum class LineKind : uint8_t {
   credit = 1,  // nothing but what every line says: how much was consumed
@@ -35,7 +37,15 @@ enum class LineKind : uint8_t {
   post,        // a receive's slot, and where it lies, before its message came
   grant,       // the same, for a message that asked
   region,      // memory that slots lie in, under a number
+  key,         // behind a region: what of its key did not find room
 };
+// Such lines hold nothing else.
+constexpr bool holds_key(uint8_t kind) noexcept {
+  return LineKind(kind) == LineKind::region || LineKind(kind) == LineKind::key;
+}
+constexpr uint32_t key_lines_of(size_t bytes) noexcept {
+  return uint32_t((bytes + kMessageKeyBytes - 1) / kMessageKeyBytes);
+}
 constexpr uint8_t kStreamed = 1;  // flag of direct and start: the bytes come through the parts
 
 struct MessageFields {
@@ -55,8 +65,8 @@ constexpr size_t kInlineOffset = 24;  // in MessageFields, of an eager message
 
 struct alignas(64) MessageLine {
   uint8_t kind = 0;
-  uint8_t flags = 0;   // region: length of the key
-  uint16_t id = 0;     // region, post, grant: number of the region, or kNoRegion
+  uint8_t flags = 0;   // region: length of the key; key: which line of it this is, from 1
+  uint16_t id = 0;     // region, key, post, grant: number of the region, or kNoRegion
   uint32_t lines = 0;  // consumed so far
   union {
     MessageFields fields = {};

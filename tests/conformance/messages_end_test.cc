@@ -188,6 +188,9 @@ TEST_P(Messages, LinesThatBreakTheRulesEndTheLink) {
       {"credit for what was not sent", line(LineKind::credit, [](auto& l) { l.lines = 1; })},
       {"credit for what was not sent", line(LineKind::credit, [](auto& l) { l.fields.units = 1; })},
       {"beyond the last one", line(LineKind::region, [](auto& l) { l.id = kMessageRegions; })},
+      {"region without a key", line(LineKind::region, [](auto&) {})},
+      {"key beyond its end", line(LineKind::key, [](auto& l) { l.flags = kMessageKeyLines; })},
+      {"key of no region", line(LineKind::key, [](auto& l) { l.flags = 1; })},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.what);

@@ -121,6 +121,16 @@ TEST_P(Messages, Point14_RegionsComeAndGo) {
   }
 }
 
+// Also over several rails, whose keys take several lines: nothing goes through the parts.
+TEST_P(Messages, LongOnesGoStraightToTheirSlots) {
+  if (caps().key_bytes > kMessageKeyMost) GTEST_SKIP() << "keys of this back end are too long";
+  Pair& p = pair();
+  for (uint8_t seed : {uint8_t(5), uint8_t(6)}) expect_message(p, 1, kLong, seed);
+  const auto& memory = *reinterpret_cast<const MessageMemory*>(p.b.memory->data());
+  const std::byte* parts = &memory.parts[0][0];
+  EXPECT_TRUE(std::all_of(parts, parts + sizeof memory.parts, [](std::byte b) { return b == std::byte{0}; }));
+}
+
 // More of them in use at a time than have numbers: the rest is copied.
 TEST_P(Messages, MoreRegionsThanNumbers) {
   Pair& p = pair();

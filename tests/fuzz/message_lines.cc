@@ -88,13 +88,13 @@ class Life {
   // Most of a line is made plausible, as random bits hardly ever are.
   void write_line(Input& input) {
     MessageLine line;
-    line.kind = input.number() % 10;
+    line.kind = input.number() % 11;
     line.flags = input.number() % 4;
     line.id = input.number() % 66;
     if (line.id == 65) line.id = kNoRegion;
     line.lines = input.number() % 8;
-    if (LineKind(line.kind) == LineKind::region) {
-      line.flags = 8;
+    if (holds_key(line.kind)) {
+      if (LineKind(line.kind) == LineKind::region) line.flags = input.number() % 4 == 0 ? input.number() : 8;
       for (auto& b : line.key) b = std::byte(input.number());
     } else {
       MessageFields& f = line.fields;
@@ -182,7 +182,7 @@ void try_line(ByteView bytes) {
   if (bytes.size() < sizeof line) return;
   std::memcpy(static_cast<void*>(&line), bytes.data(), sizeof line);
   if (refusal(line) != nullptr) return;
-  require(line.kind >= uint8_t(LineKind::credit) && line.kind <= uint8_t(LineKind::region),
+  require(line.kind >= uint8_t(LineKind::credit) && line.kind <= uint8_t(LineKind::key),
           "a line is of some kind");
   if (LineKind(line.kind) == LineKind::eager)
     require(units_of(uint32_t(line.fields.bytes)) <= kUnits, "it is short");
