@@ -13,8 +13,8 @@ class TestDomain;
 
 struct Fabric {
   Manners manners{.piece = 100, .out_of_turn = "the test did that"};
-  bool keeps = false;  // messages stay at their sender, until released
-  std::vector<TestDomain*> domains;
+  bool keeps = false;                // messages stay at their sender, until released
+  std::vector<TestDomain*> domains;  // null: it has gone, and what it is sent is lost
 };
 
 class TestEndpoint final : public MessageEndpoint {
@@ -32,7 +32,7 @@ class TestEndpoint final : public MessageEndpoint {
   void let_go() noexcept override { kept.clear(); }
   TestDomain& ours() const { return *reinterpret_cast<TestDomain*>(domain()); }
   void go(const Message& message);
-  TestDomain* target_ = nullptr;
+  uint64_t target_ = 0;
 };
 
 class TestDomain final : public MessageDomain {
@@ -40,7 +40,10 @@ class TestDomain final : public MessageDomain {
   explicit TestDomain(Fabric& f) : MessageDomain(kTestMaker, "test"), fabric(f), number(f.domains.size()) {
     fabric.domains.push_back(this);
   }
-  ~TestDomain() override { orphan_all(); }
+  ~TestDomain() override {
+    orphan_all();
+    fabric.domains[number] = nullptr;
+  }
   bool reaches(ByteView) const noexcept override { return true; }
   size_t poll(std::span<Done> done) noexcept override {
     for (; !inbox.empty(); inbox.pop_front()) {
@@ -73,10 +76,8 @@ inline TestEndpoint::TestEndpoint(TestDomain& domain, const TicketHead& mine, ui
 
 inline Status TestEndpoint::reach(const Ticket& peer) {
   ByteView address = peer.address;
-  uint64_t number = 0;
-  if (!plait::take(address, number) || number >= ours().fabric.domains.size())
+  if (!plait::take(address, target_) || target_ >= ours().fabric.domains.size())
     return Status(Code::invalid, "test: no such address");
-  target_ = ours().fabric.domains[number];
   return {};
 }
 
@@ -92,11 +93,13 @@ inline Sent TestEndpoint::send(const Message& message) noexcept {
 }
 
 inline void TestEndpoint::go(const Message& message) {
+  TestDomain* const target = ours().fabric.domains[target_];
+  if (target == nullptr) return;
   Bytes bytes;
   append(bytes, message.header);
   bytes.resize(sizeof(Header) + message.bytes);
   message.pack(ours().regions(), bytes.data() + sizeof(Header));
-  target_->inbox.push_back(std::move(bytes));
+  target->inbox.push_back(std::move(bytes));
 }
 
 inline void TestEndpoint::release_kept() {
