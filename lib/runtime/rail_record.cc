@@ -1,6 +1,5 @@
 #include "runtime/rail_record.h"
 
-#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -18,7 +17,7 @@ void RailRecord::add(const transport::rails::RailEvent& event, uint64_t operatio
   e.what = event.what;
   e.parts = event.parts;
   e.bytes = event.bytes;
-  std::memcpy(e.why, event.why.data(), std::min(event.why.size(), sizeof e.why - 1));
+  event.why.copy(e.why, sizeof e.why - 1);
   uint64_t words[kWords] = {};
   std::memcpy(words, &e, sizeof e);
   const uint64_t number = latest_.load(std::memory_order_relaxed) + 1;
