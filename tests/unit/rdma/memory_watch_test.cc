@@ -14,6 +14,7 @@
 #include <functional>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -31,8 +32,12 @@ struct Watched : testing::Test {
     if (!got.ok()) GTEST_SKIP() << got.status().text();
     watch = *got;
   }
+  // Where the kernel puts nobody's memory by itself: else another thread's might be where some was just
+  // unmapped.
   std::byte* map(void* at = nullptr, size_t bytes = kBytes) {
-    const int fixed = at == nullptr ? 0 : MAP_FIXED;
+    static auto next = reinterpret_cast<std::byte*>(uintptr_t{1} << 45);
+    const int fixed = at == nullptr ? MAP_FIXED_NOREPLACE : MAP_FIXED;
+    if (at == nullptr) at = std::exchange(next, next + 16 * bytes);
     void* got = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
     EXPECT_NE(got, MAP_FAILED);
     std::memset(got, 1, bytes);
@@ -155,7 +160,7 @@ TEST_F(Watched, NobodyIsQuickerThanTheNotice) {
     for (int round = 0; round < kRounds; ++round) {
       while (unmapped.load() < round) std::this_thread::yield();
       void* mine = MAP_FAILED;
-      while (mine == MAP_FAILED)
+      for (const Deadline end = Deadline::in_ms(5000); mine == MAP_FAILED && !end.passed();)
         mine = mmap(at, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
                     0);
       got += mine == at;
