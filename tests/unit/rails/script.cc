@@ -1,6 +1,12 @@
 #include "unit/rails/script.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/log.h"
 
 namespace plait::transport::rails {
 
@@ -242,6 +248,18 @@ std::string Script::run() {
   if (!pair_.a.dones.empty() || !pair_.b.dones.empty()) return "a Done came that nobody waits for";
   for (size_t i = 0; i < streams_.size() * 20; ++i) check_scribbled(streams_[i % streams_.size()]);
   return wrong_;
+}
+
+int run_tests(int argc, char** argv, Seeds& seeds) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view option = argv[i];
+    if (option == "--seeds") seeds.count = std::strtoull(argv[i + 1], nullptr, 10);
+    if (option == "--seed") seeds.first = std::strtoull(argv[i + 1], nullptr, 10);
+    if (option == "--fault") seeds.fault = argv[i + 1];
+  }
+  if (std::getenv("PLAIT_LOG") == nullptr) log::set_level(log::Level::error);
+  return RUN_ALL_TESTS();
 }
 
 }  // namespace plait::transport::rails

@@ -13,6 +13,13 @@ constexpr size_t kStreams = 3;  // each way; counter s carries stream s, counter
 constexpr size_t kSlots = 4;
 constexpr size_t kGetBytes = size_t{300} << 10;
 
+// Which scripts a program runs: --seeds N, --seed S. Read by run_tests(), which is all that main() does.
+struct Seeds {
+  uint64_t first = 1, count = 0;
+  std::string fault = {};  // --fault KIND
+};
+int run_tests(int argc, char** argv, Seeds& seeds);
+
 class Script {
  public:
   // `patience_ms`: what all of it may take, of the time in which this process runs.

@@ -2,8 +2,6 @@
 // queue pairs that fail. --seeds N tries so many schedules, from --seed S on; each is printed. --fault KIND:
 // of that alone (link_faults.cc has the names).
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 
 #include "base/log.h"
@@ -13,8 +11,7 @@
 namespace plait::transport::rails {
 namespace {
 
-uint64_t first_seed = 1, seeds = 8;
-std::string kind;  // of all faults; empty: any
+Seeds seeds{.count = 8};
 constexpr size_t kFaultsASeed = 4;
 
 #define PLAIT_NEEDS_RAILS(n) \
@@ -32,11 +29,11 @@ Options patient() {
 
 TEST(VerbsFailover, RandomScripts) {
   PLAIT_NEEDS_RAILS(2);
-  for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     // Of every third one the links of one rail give up by themselves.
     const size_t mortal = seed % 3 == 0 ? seed / 3 % 2 : SIZE_MAX;
     const VerbsRails rails(mortal);
-    LinkFaults faults(make_schedule(seed, 2, kFaultsASeed, mortal, kind), rails);
+    LinkFaults faults(make_schedule(seed, 2, kFaultsASeed, mortal, seeds.fault), rails);
     const int64_t began = now_ns();
     Script script(seed, 2, rails.make(), faults, patient(), 120'000);
     const std::string wrong = script.run();
@@ -176,14 +173,5 @@ TEST(VerbsFailover, PacketsThatAreLateLandNowhere) {
 }  // namespace plait::transport::rails
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--seeds") == 0)
-      plait::transport::rails::seeds = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::strcmp(argv[i], "--seed") == 0)
-      plait::transport::rails::first_seed = std::strtoull(argv[i + 1], nullptr, 10);
-    if (std::strcmp(argv[i], "--fault") == 0) plait::transport::rails::kind = argv[i + 1];
-  }
-  if (std::getenv("PLAIT_LOG") == nullptr) plait::log::set_level(plait::log::Level::error);
-  return RUN_ALL_TESTS();
+  return plait::transport::rails::run_tests(argc, argv, plait::transport::rails::seeds);
 }
