@@ -146,7 +146,7 @@ TEST(VerbsFailover, AQueuePairThatFailsIsNamedByOneRail) {
 TEST(VerbsFailover, PacketsThatAreLateLandNowhere) {
   PLAIT_NEEDS_RAILS(2);
   const VerbsRails rails;
-  LinkFault late{.kind = LinkFault::Kind::late, .amount = 1500};
+  LinkFault late{.kind = LinkFault::Kind::late, .amount = 4000};
   LinkFaults faults({}, rails);
   Pair p(2, rails.make(), patient());
   std::byte* from = p.a.expose(kBytes, Access::none);
@@ -162,8 +162,8 @@ TEST(VerbsFailover, PacketsThatAreLateLandNowhere) {
   EXPECT_TRUE(std::all_of(to, to + kBytes, [](std::byte b) { return b == std::byte{1}; }));
   EXPECT_EQ(p.b.domain->report()[0].deaths, 1u);
   std::fill_n(to, kBytes, std::byte{2});
-  EXPECT_LT(now_ns() - began, int64_t{1500} * 1'000'000) << "packets were not late enough to show anything";
-  p.pump([&] { return now_ns() - began > int64_t{2500} * 1'000'000; }, 60'000);
+  EXPECT_LT(now_ns() - began, int64_t{4000} * 1'000'000) << "packets were not late enough to show anything";
+  p.pump([&] { return now_ns() - began > int64_t{5000} * 1'000'000; }, 60'000);
   EXPECT_TRUE(std::all_of(to, to + kBytes, [](std::byte b) { return b == std::byte{2}; }));
   EXPECT_EQ(p.b.end->counter(1), 1u);
   faults.heal_all(p);
