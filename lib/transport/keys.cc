@@ -7,15 +7,6 @@
 
 namespace plait::transport {
 
-uint64_t random_word() noexcept {
-  uint64_t word = 0;
-  while (word == 0) {
-    while (getrandom(&word, sizeof word, 0) != ssize_t(sizeof word)) {
-    }
-  }
-  return word;
-}
-
 bool same_token(const Token& a, const Token& b) noexcept { return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0; }
 
 Token random_token() noexcept {

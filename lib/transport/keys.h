@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/random.h"
 #include "base/status.h"
 
 namespace plait::transport {
@@ -19,8 +20,6 @@ struct Maker {
   uint32_t magic = 0;
   uint16_t version = 0;
 };
-
-uint64_t random_word() noexcept;  // never 0
 
 // 128 random bits. Whoever shows one has read the ticket that it is in.
 using Token = std::array<uint64_t, 2>;
