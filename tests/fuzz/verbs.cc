@@ -6,6 +6,7 @@ namespace plait::fuzz {
 namespace {
 
 using namespace transport::verbs;
+using rdma::Immediate, rdma::kCounters, rdma::kMaxAdd, rdma::kSlots, rdma::pack, rdma::unpack;
 
 // Random bytes hardly ever have the sum that they should: so the last field is made right now and then.
 template <class T>
@@ -20,14 +21,15 @@ void try_ticket(ByteView bytes) {
   const auto ticket = parse_ticket(bytes);
   if (!ticket.ok()) return;
   require(equal(bytes_of(*ticket), bytes), "a ticket is what was read");
-  require(ticket->counters <= kCounters && ticket->slot < kSlots, "its counters can be named");
-  require(ticket->queue_pair >> 24 == 0 && ticket->packet >> 24 == 0, "numbers have 24 bits");
-  require(ticket->mtu >= 1 && ticket->mtu <= 5 && ticket->signals > 0 && ticket->reads > 0,
+  require(ticket->counters <= kCounters && ticket->station.slot < kSlots, "its counters can be named");
+  require(ticket->station.queue_pair >> 24 == 0 && ticket->station.packet >> 24 == 0, "numbers have 24 bits");
+  require(ticket->station.mtu >= 1 && ticket->station.mtu <= 5 && ticket->station.signals > 0 &&
+              ticket->station.reads > 0,
           "it can be connected to");
-  require(is_printable(to_string(ticket->gid)) && !to_string(ticket->gid).empty(),
+  require(is_printable(rdma::to_string(ticket->station.gid)) && !rdma::to_string(ticket->station.gid).empty(),
           "its address can be shown");
-  const Immediate last = unpack(pack({ticket->slot, ticket->counters, kMaxAdd}));
-  require(last.slot == ticket->slot && last.number == ticket->counters, "signals name its counters");
+  const Immediate last = unpack(pack({ticket->station.slot, ticket->counters, kMaxAdd}));
+  require(last.slot == ticket->station.slot && last.number == ticket->counters, "signals name its counters");
 }
 
 void try_summed_ticket(ByteView bytes) { try_ticket(with_sum<Ticket>(bytes)); }

@@ -1,45 +1,24 @@
 #include "transport/verbs/domain.h"
 
-#include <fcntl.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-
 #include <algorithm>
-#include <cerrno>
-
-#include "base/log.h"
 
 namespace plait::transport::verbs {
 
 namespace {
 
-constexpr size_t kMaxTransfer = size_t{1} << 30;
-Status check(const Options& o) {
-  const char* why = o.depth < 1 || o.depth > 4096                 ? "depth must be 1 to 4096"
-                    : o.signals < 1 || o.signals > 1023           ? "signals must be 1 to 1023"
-                    : o.timeout > 31 || o.timeout == 0            ? "timeout must be 1 to 31"
-                    : o.retries > 7 || o.rnr_retries > 7          ? "there are 7 retries at most"
-                    : o.service_level > 15                        ? "service levels are 0 to 15"
-                    : o.mtu != 0 && (o.mtu < 256 || o.mtu > 4096) ? "the MTU must be 256 to 4096"
-                                                                  : nullptr;
-  return why == nullptr ? Status() : Status(Code::invalid, std::string("verbs: ") + why);
-}
-
-Status at(const std::string& place, const Status& status) {
-  return status.ok() ? status : Status(status.code(), place + ": " + std::string(status.text()));
-}
+constexpr size_t kLongest = size_t{1} << 30;
 
 Capabilities make_capabilities(const Options& options, const rdma::OpenPort& port) noexcept {
   Capabilities c;
   c.get = true;
   c.local_needs_region = true;
   c.holds_pages = !options.on_demand_paging;
-  c.max_transfer = std::min<size_t>(port.attributes.max_msg_sz, kMaxTransfer);
+  c.max_transfer = std::min<size_t>(port.attributes.max_msg_sz, kLongest);
   c.key_bytes = sizeof(Key);
   c.ticket_bytes = sizeof(Ticket);
   c.depth = options.depth;
-  c.counters = kCounters;
-  c.max_add = kMaxAdd;
+  c.counters = rdma::kCounters;
+  c.max_add = rdma::kMaxAdd;
   c.signals = options.signals;
   c.cost = {2e-6, 0.3e-6, port.port.bandwidth_Bps};
   return c;
@@ -47,110 +26,57 @@ Capabilities make_capabilities(const Options& options, const rdma::OpenPort& por
 
 Identity identity_of(const rdma::GidEntry& own) noexcept {
   Identity identity;
-  const bool infiniband = own.link == Link::infiniband;
+  const bool infiniband = own.link == rdma::Link::infiniband;
   identity.link = own.link;
-  identity.family = infiniband ? 0 : is_ip4(own.gid) ? 4 : 6;
+  identity.family = infiniband ? 0 : rdma::is_ip4(own.gid) ? 4 : 6;
   ByteView prefix = std::as_bytes(std::span(own.gid));
   if (infiniband) take(prefix, identity.subnet);
   return identity;
 }
 
+Status in_verbs(const Status& status) {
+  return status.ok() ? status : Status(status.code(), "verbs: " + std::string(status.text()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Domain>> make_domain(const Options& options) {
-  PLAIT_TRY(check(options));
+  PLAIT_TRY(in_verbs(check(options)));
   auto port = rdma::open_port({options.device, options.port, options.gid_index, options.on_demand_paging});
-  if (!port.ok()) return at("verbs", port.status());
+  if (!port.ok()) return in_verbs(port.status());
   auto made = std::make_unique<VerbsDomain>(options, std::move(*port));
   PLAIT_TRY(made->start());
   return std::unique_ptr<Domain>(std::move(made));
 }
 
-Work work_of(const Domain& domain) noexcept {
-  return const_cast<VerbsDomain&>(static_cast<const VerbsDomain&>(domain)).chain().work;
+rdma::Work work_of(const Domain& domain) noexcept {
+  return static_cast<const VerbsDomain&>(domain).hub().work();
 }
 
 Registered registered_of(const Domain& domain) noexcept {
-  const auto counts = static_cast<const VerbsDomain&>(domain).device().registrations().counts();
+  const auto counts = static_cast<const VerbsDomain&>(domain).hub().device().registrations().counts();
   return {counts.made, counts.found};
 }
 
+void force_error(Endpoint& endpoint) noexcept { static_cast<VerbsEndpoint&>(endpoint).force_error(); }
+
 VerbsDomain::VerbsDomain(const Options& options, rdma::UsablePort&& port)
     : options_(options),
-      device_(std::move(port.device)),
-      port_(std::move(port.port)),
-      place_(port_.port.device + " port " + std::to_string(port_.port.port) + ", GID " +
-             std::to_string(port_.port.gid_index) + " " + to_string(port_.gid.entry.gid)),
       nonce_(random_word()),
-      signal_every_(std::max(1U, options.depth / 4U)),
-      capabilities_(make_capabilities(options, port_)),
-      identity_(identity_of(port_.gid.entry)) {
-  if (options_.label.empty()) options_.label = "verbs:" + port_.port.device;
-}
+      hub_(options.label.empty() ? "verbs:" + port.port.port.device : options.label, options,
+           std::move(port)),
+      capabilities_(make_capabilities(options, hub_.port())),
+      identity_(identity_of(hub_.port().gid.entry)) {}
 
 Status VerbsDomain::start() {
-  poller_ = Fd(epoll_create1(EPOLL_CLOEXEC));
-  mail_.wake = Fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  channel_.reset(ibv_create_comp_channel(&device_->context()));
-  if (!poller_ || !mail_.wake || channel_ == nullptr)
-    return Status::system(errno, place_ + ": descriptors to wait for completions (look at ulimit -n)");
-  const int flags = fcntl(channel_->fd, F_GETFL);
-  if (fcntl(channel_->fd, F_SETFL, flags | O_NONBLOCK) != 0)
-    return Status::system(errno, place_ + ": a descriptor");
-  for (const int fd : {channel_->fd, device_->context().async_fd, mail_.wake.get()}) PLAIT_TRY(watch(fd));
-  if (options_.connect == Connect::cm) PLAIT_TRY(at(place_, start_manager()));
-  const auto most = rdma::inline_limit(*device_, options_.inline_bytes);
-  if (!most.ok()) return at(place_, most.status());
-  capabilities_.inline_bytes = *most;
-  PLAIT_TRY(grow());
-  device_->subscribe(mail_);
-  start_cache();
-  log::info("{}: {}, {}, {}; inline {} bytes", options_.label, place_, describe(port_.port),
-            port_.port.gid_why, *most);
+  PLAIT_TRY(hub_.start());
+  capabilities_.inline_bytes = hub_.inline_bytes();
+  if (options_.cached_bytes != 0 && !options_.on_demand_paging)
+    hub_.keep_registrations(options_.cached_bytes, options_.trusting, options_.memory_windows);
   return {};
 }
 
-Status VerbsDomain::watch(int fd) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (epoll_ctl(poller_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
-  return Status::system(errno, place_ + ": watching a descriptor");
-}
-
-Status VerbsDomain::start_manager() {
-  if (port_.gid.entry.link == Link::infiniband)
-    return Status(Code::unsupported, "the connection manager is used with IP addresses only; use tickets");
-  const rdma::Manager::Options wish{options_.traffic_class, options_.timeout, options_.retries,
-                                    options_.rnr_retries};
-  manager_ = std::make_unique<rdma::Manager>(wish, [this](uint64_t id, const Status& status) {
-    if (VerbsEndpoint* endpoint = by_id(id); endpoint != nullptr) endpoint->connected(status);
-  });
-  PLAIT_TRY(manager_->start(port_.gid.entry.gid));
-  return watch(manager_->fd());
-}
-
-void VerbsDomain::start_cache() {
-  if (options_.cached_bytes == 0 || options_.on_demand_paging) return;
-  Status status = device_->keep_registrations(options_.cached_bytes, options_.trusting);
-  if (status.ok() && options_.memory_windows) status = device_->use_windows(port_);
-  if (!status.ok())
-    log::info("{}: registrations that are not used any more are not kept{}: {}", options_.label,
-              device_->registrations().keeps() ? " of what peers reach" : "", status.text());
-}
-
-VerbsDomain::~VerbsDomain() {
-  for (VerbsEndpoint* endpoint : slots_) {
-    if (endpoint != nullptr) endpoint->orphan();
-  }
-  if (device_->is_this_process()) {
-    device_->unsubscribe(mail_);
-    return;
-  }
-  // A forked child: what the kernel holds is its parent's.
-  if (manager_ != nullptr) manager_->abandon();
-  for (auto& queues : queues_) (void)queues.release();
-  (void)channel_.release();
-}
+VerbsDomain::~VerbsDomain() { hub_.orphan_all(); }
 
 bool VerbsDomain::reaches(ByteView peer) const noexcept {
   const auto other = parse_identity(peer);
@@ -159,18 +85,66 @@ bool VerbsDomain::reaches(ByteView peer) const noexcept {
 }
 
 Result<std::unique_ptr<Region>> VerbsDomain::expose(const Memory& memory, Access access) {
-  if (!device_->is_this_process())
-    return Status(Code::state, "verbs: a domain cannot be used in a forked child");
+  const std::string who(name());
+  if (!hub_.device().is_this_process())
+    return Status(Code::state, who + ": a domain cannot be used in a forked child");
   if (memory.bytes == 0 || (memory.base == nullptr && memory.dmabuf < 0))
-    return Status(Code::invalid, options_.label + ": no memory to expose");
-  if (memory.kind == MemoryKind::device && (memory.dmabuf < 0 || !port_.port.dmabuf)) {
-    return Status(
-        Code::unsupported,
-        options_.label + ": memory of a device can be exposed by a dmabuf only, " +
-            (memory.dmabuf < 0 ? "and it has none" : "which " + port_.port.device + " does not take"));
+    return Status(Code::invalid, who + ": no memory to expose");
+  const rdma::Port& port = hub_.port().port;
+  if (memory.kind == MemoryKind::device && (memory.dmabuf < 0 || !port.dmabuf)) {
+    return Status(Code::unsupported,
+                  who + ": memory of a device can be exposed by a dmabuf only, " +
+                      (memory.dmabuf < 0 ? "and it has none" : "which " + port.device + " does not take"));
   }
-  return VerbsRegion::make(device_, memory, access,
+  return VerbsRegion::make(hub_.shared_device(), memory, access,
                            {nonce_, options_.relaxed_ordering, options_.on_demand_paging});
 }
+
+Result<std::unique_ptr<Endpoint>> VerbsDomain::open(uint16_t counters, uint64_t cookie) {
+  const std::string who(name());
+  if (!hub_.device().is_this_process())
+    return Status(Code::state, who + ": a domain cannot be used in a forked child");
+  if (counters > rdma::kCounters) {
+    return Status(Code::invalid, who + ": " + std::to_string(counters) +
+                                     " counters asked for, an endpoint has at most " +
+                                     std::to_string(rdma::kCounters));
+  }
+  if (!dones_.reserve(places()))
+    return Status(Code::memory, who + ": no address space for an endpoint's transfers");
+  auto endpoint = std::make_unique<VerbsEndpoint>(*this, counters, cookie);
+  busy_.reserve(++open_);
+  PLAIT_TRY(endpoint->start());
+  return std::unique_ptr<Endpoint>(std::move(endpoint));
+}
+
+void VerbsDomain::forget(VerbsEndpoint& endpoint) noexcept {
+  endpoint.leave_dones(orphans_);
+  std::erase(busy_, &endpoint);
+  --open_;
+  ++gone_;
+  free_places();
+}
+
+void VerbsDomain::free_places() noexcept {
+  for (; orphans_.empty() && gone_ != 0; --gone_) dones_.unreserve(places());
+}
+
+void VerbsDomain::trim() noexcept {
+  hub_.trim();
+  dones_.trim();
+}
+
+size_t VerbsDomain::poll(std::span<Done> done) noexcept {
+  hub_.progress();
+  size_t count = 0;
+  for (; count < done.size() && !orphans_.empty(); orphans_.pop()) done[count++] = orphans_.front().done;
+  if (gone_ != 0) free_places();
+  if (busy_.empty()) return count;
+  for (VerbsEndpoint* endpoint : busy_) count += endpoint->harvest(done.subspan(count));
+  std::erase_if(busy_, [](VerbsEndpoint* endpoint) { return !(endpoint->listed = endpoint->has_dones()); });
+  return count;
+}
+
+bool VerbsDomain::arm() noexcept { return busy_.empty() && orphans_.empty() && hub_.arm() && busy_.empty(); }
 
 }  // namespace plait::transport::verbs

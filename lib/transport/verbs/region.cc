@@ -1,42 +1,15 @@
 #include "transport/verbs/region.h"
 
-#include "base/log.h"
-#include "transport/keys.h"
-
 namespace plait::transport::verbs {
-
-namespace {
-
-int rights_of(Access access) noexcept {
-  return (may_read(access) ? IBV_ACCESS_REMOTE_READ : 0) | (may_write(access) ? IBV_ACCESS_REMOTE_WRITE : 0);
-}
-
-// Where a window can be had its registration outlives the region, for the next one of the same memory.
-Result<VerbsRegion::Held> hold(rdma::Device& device, const Memory& memory, Access access,
-                               const VerbsRegion::Wish& wish) {
-  const int dmabuf = memory.kind == MemoryKind::device ? memory.dmabuf : -1;
-  const rdma::Span span{memory.base, memory.bytes, dmabuf, memory.dmabuf_offset};
-  const int rights = rights_of(access);
-  int flags = IBV_ACCESS_LOCAL_WRITE;
-  // Puts to one place must land in their order, so not where peers write. A completion overtakes nothing.
-  if (wish.relaxed_ordering && !may_write(access)) flags |= IBV_ACCESS_RELAXED_ORDERING;
-  if (wish.on_demand_paging) flags |= IBV_ACCESS_ON_DEMAND;
-  if (rights != 0 && dmabuf < 0 && device.windows() != nullptr) {
-    auto made = device.registrations().hold(span, flags | rdma::Windows::kBindable, true);
-    auto window = made.ok() ? device.windows()->bind(**made, unsigned(rights)) : made.status();
-    if (window.ok()) return VerbsRegion::Held{std::move(*made), std::move(*window)};
-    log::debug("{}: no memory window: {}", device.name(), window.status().text());
-  }
-  auto made = device.registrations().hold(span, flags | rights);
-  if (!made.ok()) return made.status();
-  return VerbsRegion::Held{std::move(*made), nullptr};
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Region>> VerbsRegion::make(std::shared_ptr<rdma::Device> device, const Memory& memory,
                                                   Access access, const Wish& wish) {
-  auto held = hold(*device, memory, access, wish);
+  const int dmabuf = memory.kind == MemoryKind::device ? memory.dmabuf : -1;
+  unsigned rights = 0;
+  if (may_read(access)) rights |= IBV_ACCESS_REMOTE_READ;
+  if (may_write(access)) rights |= IBV_ACCESS_REMOTE_WRITE;
+  auto held = rdma::hold(*device, {memory.base, memory.bytes, dmabuf, memory.dmabuf_offset},
+                         {rights, wish.relaxed_ordering, wish.on_demand_paging});
   if (!held.ok()) return held.status();
   Key key;
   key.access = uint8_t(access);

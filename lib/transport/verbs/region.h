@@ -2,7 +2,7 @@
 // registration.
 #pragma once
 
-#include "rdma/windows.h"
+#include "rdma/held.h"
 #include "transport/verbs/wire.h"
 
 namespace plait::transport::verbs {
@@ -15,21 +15,16 @@ class VerbsRegion final : public Region {
   };
   static Result<std::unique_ptr<Region>> make(std::shared_ptr<rdma::Device> device, const Memory& memory,
                                               Access access, const Wish& wish);
-  // What peers reach it by: its registration's own key, or that of a window.
-  struct Held {
-    rdma::Registrations::Held registration;
-    rdma::Windows::Held window;  // goes first
-    uint32_t remote_key() const noexcept { return window != nullptr ? window->rkey : registration->rkey; }
-  };
-  VerbsRegion(std::shared_ptr<rdma::Device> device, Held held, const Memory& memory, const Key& key) noexcept
+  VerbsRegion(std::shared_ptr<rdma::Device> device, rdma::Held held, const Memory& memory,
+              const Key& key) noexcept
       : Region(memory), device_(std::move(device)), held_(std::move(held)), key_(key) {}
   ByteView key() const noexcept override { return bytes_of(key_); }
-  uint32_t local_key() const noexcept { return held_.registration->lkey; }
+  uint32_t local_key() const noexcept { return held_.local_key(); }
   const rdma::Device* device() const noexcept { return device_.get(); }
 
  private:
   const std::shared_ptr<rdma::Device> device_;
-  const Held held_;
+  const rdma::Held held_;
   const Key key_;
 };
 

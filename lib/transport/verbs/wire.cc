@@ -2,22 +2,9 @@
 
 namespace plait::transport::verbs {
 
-namespace {
-
-constexpr uint32_t k24Bits = (1U << 24) - 1;
-constexpr uint8_t kSmallestMtu = 1, kLargestMtu = 5;  // 256 and 4096 bytes
-
-bool makes_sense(const Ticket& t) noexcept {
-  return known(t.link) && t.mtu >= kSmallestMtu && t.mtu <= kLargestMtu && t.queue_pair > 1 &&
-         t.queue_pair <= k24Bits && t.packet <= k24Bits && t.slot < kSlots && t.counters <= kCounters &&
-         t.signals >= 1 && t.reads >= 1 && t.zero == 0 && t.zero2 == 0 && t.gid != Gid{};
-}
-
-}  // namespace
-
 Result<Ticket> parse_ticket(ByteView bytes) {
   auto ticket = parse_summed<Ticket>(bytes, kMaker, "ticket");
-  if (ticket.ok() && !makes_sense(*ticket))
+  if (ticket.ok() && (!rdma::makes_sense(ticket->station) || ticket->counters > rdma::kCounters))
     return Status(Code::invalid, "a ticket of verbs that makes no sense");
   return ticket;
 }

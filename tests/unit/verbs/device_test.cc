@@ -22,9 +22,9 @@ void names_all(const Side& side, const Side& peer, std::string_view operation,
   ASSERT_TRUE(take(own, mine) && take(far, theirs));
   const std::string device(side.domain->name().substr(std::strlen("verbs:")));
   const std::string_view error = side.end->error();
-  for (const std::string& part :
-       {device + " port 1", std::string("GID "), to_string(mine.gid), std::string(operation),
-        "peer " + to_string(theirs.gid), "queue pair " + std::to_string(theirs.queue_pair)})
+  for (const std::string& part : {device + " port 1", std::string("GID "), rdma::to_string(mine.station.gid),
+                                  std::string(operation), "peer " + rdma::to_string(theirs.station.gid),
+                                  "queue pair " + std::to_string(theirs.station.queue_pair)})
     EXPECT_TRUE(says(error, part)) << part << " is not in: " << error;
   for (const std::string_view cause : causes)
     EXPECT_TRUE(says(error, cause)) << cause << " is not in: " << error;
@@ -187,9 +187,9 @@ TEST(Device, APortThatGoesDownIsTold) {
 }
 
 // `size` bytes, `list` transfers a post, 20 times: what the device was given for it.
-Work work_for(size_t size, size_t list) {
+rdma::Work work_for(size_t size, size_t list) {
   Pair p;
-  const Work before = work_of(*p.a.domain);
+  const rdma::Work before = work_of(*p.a.domain);
   uint64_t cookie = 1;
   for (int i = 0; i < 20; ++i) {
     std::vector<Transfer> all;
@@ -197,21 +197,21 @@ Work work_for(size_t size, size_t list) {
     EXPECT_EQ(p.a.end->post(all), list);
     EXPECT_TRUE(p.pump([&] { return p.a.dones.size() == cookie - 1; }));
   }
-  const Work after = work_of(*p.a.domain);
+  const rdma::Work after = work_of(*p.a.domain);
   return {after.requests - before.requests, after.doorbells - before.doorbells};
 }
 
 // tests/lab/vm/work.sh compares these with what ib_write_bw does.
 TEST(Work, OneByOne) {
   PLAIT_NEEDS_A_DEVICE();
-  const Work work = work_for(kBytes, 1);
+  const rdma::Work work = work_for(kBytes, 1);
   EXPECT_EQ(work.requests, 20u);
   EXPECT_EQ(work.doorbells, 20u);
 }
 
 TEST(Work, InLists) {
   PLAIT_NEEDS_A_DEVICE();
-  const Work work = work_for(kBytes / 16, 16);
+  const rdma::Work work = work_for(kBytes / 16, 16);
   EXPECT_EQ(work.requests, 320u);
   EXPECT_EQ(work.doorbells, 20u);
 }

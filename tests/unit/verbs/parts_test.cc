@@ -10,13 +10,13 @@ namespace {
 
 Ticket good_ticket() {
   Ticket t;
-  t.link = Link::roce2;
-  t.mtu = 3;
-  t.gid[15] = 1;
-  t.queue_pair = 17;
-  t.signals = 64;
+  t.station.link = Link::roce2;
+  t.station.mtu = 3;
+  t.station.gid[15] = 1;
+  t.station.queue_pair = 17;
+  t.station.signals = 64;
   t.counters = 4;
-  t.reads = 1;
+  t.station.reads = 1;
   t.sum = sum_of(t);
   return t;
 }
@@ -32,18 +32,18 @@ Code after(const Change& change) {
 TEST(Wire, TicketsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(after([](Ticket&) {}), Code::ok);
   EXPECT_EQ(after([](Ticket& t) { t.version = 9; }), Code::version);
-  EXPECT_EQ(after([](Ticket& t) { t.link = Link(4); }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.mtu = 6; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.mtu = 0; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.gid = {}; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.queue_pair = 1 << 24; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.queue_pair = 1; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.packet = 1 << 24; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.slot = kSlots; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.link = Link(4); }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.mtu = 6; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.mtu = 0; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.gid = {}; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.queue_pair = 1 << 24; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.queue_pair = 1; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.packet = 1 << 24; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.slot = kSlots; }), Code::invalid);
   EXPECT_EQ(after([](Ticket& t) { t.counters = kCounters + 1; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.signals = 0; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.reads = 0; }), Code::invalid);
-  EXPECT_EQ(after([](Ticket& t) { t.zero2 = 1; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.signals = 0; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.reads = 0; }), Code::invalid);
+  EXPECT_EQ(after([](Ticket& t) { t.station.zero2 = 1; }), Code::invalid);
 }
 
 TEST(Wire, SignalsKeepTheirParts) {
