@@ -266,7 +266,9 @@ void Builder::straighten_detours() {
   for (Detour d : detours_) steps[d.recv].dst = steps[d.copy].dst;
   size_t kept = 0;
   auto next = detours_.begin();
+  auto stage = stages_.begin();
   for (uint32_t i = 0; i < steps.size(); i++) {
+    for (; stage != stages_.end() && *stage == i; stage++) *stage = uint32_t(kept);
     if (next != detours_.end() && next->copy == i) {
       next++;
     } else {
@@ -280,7 +282,7 @@ Result<Program> Builder::finish(bool in_place) {
   if (error_.empty()) copy_unwritten(in_place);
   if (!in_place) straighten_detours();
   program_.in_place = in_place;
-  program_.scratch = allot_scratch(program_.steps, blocks_);
+  program_.scratch = allot_scratch(program_.steps, blocks_, stages_);
   if (error_.empty()) error_ = derive_dependencies(program_);
   if (!error_.empty()) return Status(Code::internal, std::move(error_));
   return std::move(program_);

@@ -55,6 +55,10 @@ class Builder {
   // hierarchy. And the other way round.
   void complete(bool complete) noexcept { incomplete_ = !complete; }
 
+  // What is appended from now on is an algorithm of its own, which begins when others are done: scratch.h
+  // says what that means for the places of values.
+  void begin_stage() { stages_.push_back(uint32_t(program_.steps.size())); }
+
   // Lower level: local steps between places, and any step at all. They do not change where chunks lie;
   // settle() does.
   void copy(Range range, Place dst, Place src);
@@ -107,6 +111,7 @@ class Builder {
   std::vector<Place> cur_;     // of each chunk
   std::vector<Range> blocks_;  // of scratch, in slots not yet shared; see scratch.h
   uint32_t next_slot_ = 0;
+  std::vector<uint32_t> stages_;  // the steps at which they begin
   // Receives into scratch and their copies to where chunks belong, which are needed in place only.
   struct Detour {
     uint32_t recv, copy;

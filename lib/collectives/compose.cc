@@ -104,9 +104,6 @@ Status Composition::sum_up() {
   rank_order_ = hierarchy_->in_order();
   for (int l = 0; l <= top_; l++) {
     const Level& level = levels_[size_t(l)];
-    // Random compositions of uneven groups were found that deadlock without a credit, none that needs more.
-    // Why is not settled: a member of several shards may reuse scratch in another order than its peers do.
-    if (!hierarchy_->alike(l)) min_credits_ = 1;
     const int largest = hierarchy_->largest(l);
     for (const Algorithm* row : used(level)) {
       // What a level works on is never the untouched input of a call alone.

@@ -38,7 +38,7 @@ class Composition {
   int levels() const noexcept { return hierarchy_->levels(); }
   // Into how many chunks it cuts the vector: one a rank where the collective is parted().
   uint32_t chunks() const noexcept { return chunks_; }
-  // As of Algorithm; alike in place and out of place.
+  // As of Algorithm; alike in place and out of place. The most that one of its algorithms needs.
   uint8_t min_credits() const noexcept { return min_credits_; }
   bool rank_order() const noexcept { return rank_order_; }
   uint32_t lanes() const noexcept { return lanes_; }

@@ -90,6 +90,7 @@ Composer::Scope Composer::scope(int l, int unit) const {
 }
 
 void Composer::append(const Algorithm* row, const Group& g, int root, const Blocks& blocks) {
+  b_.begin_stage();
   row->append(b_, g, root, blocks);
 }
 

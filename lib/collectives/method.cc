@@ -65,10 +65,7 @@ Result<Method> method_of(std::shared_ptr<const Composition> composition, std::st
     }
     m.levels.push_back({*outline, part.level > 0, part.share, part.together});
   }
-  // Chunk by chunk some of these need a credit that they do not need as they are written (compose_test.cc).
-  const bool folds_to_owners =
-      c.collective() == Collective::reduce_scatter || c.collective() == Collective::reduce;
-  m.min_credits[0] = m.min_credits[1] = folds_to_owners ? 1 : c.min_credits();
+  m.min_credits[0] = m.min_credits[1] = c.min_credits();
   m.build = [composition = std::move(composition), credits = m.min_credits[0]](int32_t rank, int32_t root,
                                                                                bool in_place) {
     auto program = composition->build(rank, root, in_place);

@@ -14,8 +14,12 @@ constexpr uint32_t kNone = UINT32_MAX;
 
 class LinearScan {
  public:
-  LinearScan(std::vector<Step>& steps, std::span<const Range> blocks)
-      : steps_(steps), blocks_(blocks), values_(blocks.size()), block_at_(blocks.back().end()) {
+  LinearScan(std::vector<Step>& steps, std::span<const Range> blocks, std::span<const uint32_t> stages)
+      : steps_(steps),
+        blocks_(blocks),
+        stages_(stages),
+        values_(blocks.size()),
+        block_at_(blocks.back().end()) {
     for (uint32_t b = 0; b < blocks.size(); b++)
       std::fill_n(block_at_.begin() + blocks[b].first, blocks[b].count, b);
   }
@@ -23,6 +27,7 @@ class LinearScan {
   uint32_t run() {
     for (uint32_t i = 0; i < steps_.size(); i++) note(i);
     for (uint32_t i = 0; i < steps_.size(); i++) {
+      for (; stage_ < stages_.size() && stages_[stage_] <= i; stage_++) end_stage();
       Step& s = steps_[i];
       uint32_t source[2] = {renumber(s.src, i), renumber(s.src2, i)};
       if (s.dst.in() == Buffer::scratch) {
@@ -39,6 +44,7 @@ class LinearScan {
     uint32_t slot = kNone;  // once allotted
     uint32_t last = 0;      // the last step that touches it
     uint32_t reads = 0;
+    size_t stage = 0;  // in which it was allotted
   };
 
   uint32_t block_of(Place place) const { return block_at_[place.slot]; }
@@ -57,7 +63,7 @@ class LinearScan {
     if (where.in() != Buffer::scratch) return kNone;
     uint32_t block = block_of(where);
     Value& value = values_[block];
-    if (value.slot == kNone) value.slot = take(blocks_[block].count);
+    if (value.slot == kNone) allot(value, take(blocks_[block].count));
     uint32_t offset = where.slot - blocks_[block].first;
     where = place(Buffer::scratch, value.slot + offset);
     if (value.last == step) dying_.push_back(block);
@@ -71,16 +77,26 @@ class LinearScan {
       if (value.slot != kNone || s == kNone) continue;
       if (values_[s].last != step || values_[s].reads != 1 || blocks_[s].count != blocks_[block].count)
         continue;
-      value.slot = values_[s].slot;
+      allot(value, values_[s].slot);
       std::erase(dying_, s);
     }
   }
 
+  void allot(Value& value, uint32_t slot) {
+    value.slot = slot;
+    value.stage = stage_;
+  }
   uint32_t take(uint32_t count) {
     auto& free = free_[count];
     if (!free.empty() && free.front().since != free.back().since) {
       uint32_t slot = free.front().slot;
       free.pop_front();
+      return slot;
+    }
+    auto& left = left_[count];
+    if (!left.empty()) {
+      uint32_t slot = left.back();
+      left.pop_back();
       return slot;
     }
     top_ += count;
@@ -89,29 +105,49 @@ class LinearScan {
   void release() {
     std::sort(dying_.begin(), dying_.end());
     dying_.erase(std::unique(dying_.begin(), dying_.end()), dying_.end());
-    for (uint32_t block : dying_) free_[blocks_[block].count].push_back({values_[block].slot, messages_});
+    for (uint32_t block : dying_) {
+      const Value& value = values_[block];
+      if (value.stage == stage_) {
+        free_[blocks_[block].count].push_back({value.slot, messages_});
+      } else {
+        leaving_.push_back(block);
+      }
+    }
     dying_.clear();
     messages_++;
+  }
+  void end_stage() {
+    for (auto& [count, free] : free_) {
+      for (const Free& f : free) left_[count].push_back(f.slot);
+      free.clear();
+    }
+    for (uint32_t block : leaving_) left_[blocks_[block].count].push_back(values_[block].slot);
+    leaving_.clear();
   }
 
   std::vector<Step>& steps_;
   std::span<const Range> blocks_;
+  std::span<const uint32_t> stages_;
+  size_t stage_ = 0;  // how many have begun
   std::vector<Value> values_;
   std::vector<uint32_t> block_at_;  // of each slot
   struct Free {
     uint32_t slot, since;  // after which message
   };
-  std::map<uint32_t, std::deque<Free>> free_;  // by size, the longest free first
-  std::vector<uint32_t> dying_;                // blocks touched for the last time in this message
+  std::map<uint32_t, std::deque<Free>> free_;       // of this stage; by size, the longest free first
+  std::map<uint32_t, std::vector<uint32_t>> left_;  // by earlier stages; slots by size
+  std::vector<uint32_t> leaving_;  // blocks of earlier stages that are free when this one ends
+  std::vector<uint32_t> dying_;    // blocks touched for the last time in this message
   uint32_t messages_ = 0;
   uint32_t top_ = 0;
 };
 
 }  // namespace
 
-uint32_t allot_scratch(std::vector<Step>& steps, std::span<const Range> blocks) {
+uint32_t allot_scratch(std::vector<Step>& steps, std::span<const Range> blocks,
+                       std::span<const uint32_t> stages) {
   if (blocks.empty()) return 0;
-  return LinearScan(steps, blocks).run();
+  return LinearScan(steps, blocks, stages).run();
 }
 
 }  // namespace plait::collectives

@@ -110,5 +110,29 @@ TEST(Scratch, BlocksStayContiguous) {
   EXPECT_EQ(steps[3].src, steps[1].dst);
 }
 
+// What an algorithm sends of an earlier one's is no room for what it receives, however much of it has gone.
+TEST(Scratch, AStageDoesNotReuseWhatEarlierOnesLeftToSend) {
+  auto steps = [] {
+    std::vector<Step> list;
+    for (uint32_t i = 0; i < 3; i++) list.push_back(remote(Op::recv, scratch(2 * i)));
+    for (uint32_t i = 0; i < 3; i++) list.push_back(remote(Op::send, scratch(2 * i)));
+    for (uint32_t i = 3; i < 5; i++) list.push_back(remote(Op::recv, scratch(2 * i)));
+    list.push_back(local(Op::reduce, kOut, scratch(6), scratch(8)));
+    list.push_back(remote(Op::recv, scratch(10)));
+    list.push_back(remote(Op::send, scratch(10)));
+    return list;
+  };
+  std::vector<Range> blocks;
+  for (uint32_t i = 0; i < 6; i++) blocks.push_back({2 * i, 1});
+  std::vector<Step> one = steps(), two = steps(), three = steps();
+  EXPECT_EQ(allot_scratch(one, blocks), 3u);
+  const uint32_t begins[] = {0, 3};
+  EXPECT_EQ(allot_scratch(two, blocks, begins), 6u);
+  // The one after takes them.
+  const uint32_t begin_again[] = {0, 3, 9};
+  EXPECT_EQ(allot_scratch(three, blocks, begin_again), 5u);
+  EXPECT_LT(three[9].dst.slot, 5u);
+}
+
 }  // namespace
 }  // namespace plait::collectives
