@@ -38,6 +38,9 @@ struct Family;             // of family.h
 constexpr uint32_t kBroken = bootstrap::Notice::kFirstFree;  // it broke
 constexpr uint32_t kChildFailed =
     bootstrap::Notice::kFirstFree + 1;  // one that is made from it did not come about
+// Its link to `culprit` ended; and what that one says when it is there: links end with those who leave, too.
+constexpr uint32_t kLinkEnded = bootstrap::Notice::kFirstFree + 2;
+constexpr uint32_t kStillHere = bootstrap::Notice::kFirstFree + 3;
 
 // How the ranks lie.
 struct Levels {
@@ -188,9 +191,13 @@ class Communicator {
   void hear(const bootstrap::Notice& notice) noexcept;
   void check_peers() noexcept;
   void check_board(int32_t rank) noexcept;
+  void show_boards() noexcept;
+  // deaths.cc: ranks that are gone, and links that ended.
   void peer_died(int32_t rank) noexcept;
   void lost(int32_t rank, std::string_view why) noexcept;
-  void show_boards() noexcept;
+  void link_ended(int32_t rank, Status status) noexcept;
+  void fail_ended() noexcept;
+  Status loss_of(int32_t rank, std::string_view why) const;
   // blame.cc: who is to blame when an operation does not end.
   void check_calls() noexcept;
   void check_deadline(plait_request* waited) noexcept;
@@ -270,6 +277,14 @@ class Communicator {
     Status status;
     Deadline deadline;  // for the operation that this rank is in
   } later_;
+
+  // A link ended, or did not come about, and why its rank left may be on its way.
+  struct Ended {
+    int32_t rank = -1;
+    Status status;
+    Deadline deadline;
+  };
+  std::optional<Ended> ended_;
 
   std::atomic<bool> abort_{false};
   mutable std::mutex error_mutex_;  // the two below

@@ -39,10 +39,16 @@ bool Communicator::step_connections() noexcept {
   for (size_t i = 0; i < known_.size() && connecting_ > 0; i++) {
     const int32_t r = known_[i];
     Peer& p = *peer(r);
-    if (p.ready()) continue;
+    if (p.ready() || p.gone) continue;
     Status status = p.step();
     if (!status.ok()) {
-      fail({status.code(), std::string(status.text()) + ", " + phase()}, r);
+      status = {status.code(), std::string(status.text()) + ", " + phase()};
+      p.gone = true;
+      if (status.code() == Code::peer) {
+        link_ended(r, std::move(status));
+      } else {
+        fail(std::move(status), r);
+      }
       return true;
     }
     if (!p.ready()) continue;

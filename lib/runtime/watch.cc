@@ -1,5 +1,6 @@
 // What goes wrong, and how ranks learn of it: a dead peer, a failure of another, an abort; from boards,
-// endpoints and the group. What has to be found out by comparing is in blame.cc.
+// endpoints and the group. What has to be found out by comparing is in blame.cc, what ends with a link in
+// deaths.cc.
 #include "base/log.h"
 #include "runtime/communicator.h"
 
@@ -107,6 +108,10 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
   const bool known = notice.culprit >= 0 && notice.culprit < config_.size;
   const std::string from = " (heard from rank " + std::to_string(notice.origin) + ")";
   if (notice.kind == bootstrap::Notice::kLost && known) return lost(notice.culprit, notice.text);
+  if (notice.kind == kLinkEnded && notice.culprit == config_.rank)
+    return group_->tell({kStillHere, -1, notice.origin, 0, 0, ""});
+  if (notice.kind == kStillHere && notice.culprit == config_.rank && ended_ && ended_->rank == notice.origin)
+    return fail_ended();
   if (notice.kind == kChildFailed && child_news_.size() < kMostNews) child_news_.push_back(notice);
   if (notice.kind != kBroken && notice.kind != bootstrap::Notice::kFailed) return;
   Code code = Code::internal;
@@ -117,6 +122,9 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
         knows_two_calls(notice.number) ? mismatch(notice.number) : Status(code, notice.text + from);
     return fail_at(std::move(status), culprit, notice.number);
   }
+  // Of a link between the two, which this rank saw end as well.
+  if (code == Code::peer && culprit == config_.rank && ended_ && ended_->rank == notice.origin)
+    return fail_ended();
   // A board tells the same with what this rank itself was doing.
   if (notice.origin >= 0 && notice.origin < config_.size && peer(notice.origin) &&
       peer(notice.origin)->ready()) {
@@ -150,6 +158,8 @@ void Communicator::check_peers() noexcept {
   }
   if (is_broken_.load(std::memory_order_relaxed)) return;
   if (later_.number != 0 && (head_ == nullptr || later_.deadline.passed())) return fail_later();
+  if (ended_ && ended_->deadline.passed()) fail_ended();
+  if (is_broken_.load(std::memory_order_relaxed)) return;
   if (head_ != nullptr) check_calls();
   if (is_broken_.load(std::memory_order_relaxed)) return;
   if (head_ != nullptr) assign_blame();
@@ -160,29 +170,6 @@ void Communicator::check_peers() noexcept {
 // Those that do not map this rank's board get what changed, and now and then a sign of life.
 void Communicator::show_boards() noexcept {
   for (int32_t r : remote_) peer(r)->show_board(recorded_);
-}
-
-void Communicator::lost(int32_t r, std::string_view why) noexcept {
-  if (left_ || (group_ && group_->all_left())) return;
-  if (later_.number != 0) return;  // it left because of that; what it had sent before is here
-  std::string text = name_of(r) + " died or left " + phase();
-  if (!why.empty()) text += ": " + std::string(why);
-  fail({Code::peer, text + "; look at that rank's output, then destroy this communicator and make a new one"},
-       r);
-}
-
-void Communicator::peer_died(int32_t r) noexcept {
-  Peer* p = peer(r);
-  if (p == nullptr || p->gone) return;
-  p->gone = true;
-  if (left_ || is_broken_.load(std::memory_order_relaxed)) return;
-  // It knows that all ranks leave, before this rank does; had it died, the group would tell.
-  if (board_->leaving.load(std::memory_order_relaxed) != 0) return;
-  if (p->ready() && Code(p->board().code.load(std::memory_order_acquire)) != Code::ok)
-    return check_board(r);  // it told why before it went
-  std::string why = "over " + std::string(fabric_.domain(p->way())->name());
-  if (!p->endpoint().error().empty()) why += ", " + std::string(p->endpoint().error());
-  lost(r, why);
 }
 
 // A peer that failed says so on its board: everybody learns it, whomever they wait for.

@@ -211,9 +211,9 @@ std::string judge(const Plan& p, int rank, const Outcome& o) {
   return {};
 }
 
-std::string run_plan(const Plan& p) {
-  Wires wires;
-  auto before = runtime::wrap_domains(
+// From now on the networks of all ranks can be made to misbehave; returns what was so before.
+auto tap(Wires& wires) {
+  return runtime::wrap_domains(
       [&](int32_t rank, Way way,
           std::unique_ptr<transport::Domain> domain) -> std::unique_ptr<transport::Domain> {
         if (way != Way::network) return domain;
@@ -222,6 +222,17 @@ std::string run_plan(const Plan& p) {
         wires.of[size_t(rank)] = wrapped.get();
         return wrapped;
       });
+}
+
+// Nothing that this rank posts on its network arrives any more.
+void lose_all(Wires& wires, int rank) {
+  std::lock_guard lock(wires.mutex);
+  wires.of[size_t(rank)]->add({.fault = Fault::drop, .probability = 1});
+}
+
+std::string run_plan(const Plan& p) {
+  Wires wires;
+  auto before = tap(wires);
   const std::string job = fresh_job();
   std::string words = run_threads(0, kRanks, kRanks, [&](int rank, int) -> std::string {
     Runner runner(p, job, rank, wires);
@@ -281,6 +292,47 @@ TEST_F(Faults, EachStep) {
       }
     }
   }
+}
+
+// Ranks that disagree tell why and leave; a third sees only that its links to them end: what they told it by
+// these is lost, and rank 0, which passes news on, is busy with something else meanwhile.
+TEST_F(Faults, AReasonIsBetterThanTheEndOfALink) {
+  Wires wires;
+  auto before = tap(wires);
+  const std::string job = fresh_job();
+  std::atomic<int> gone{0};
+  const std::string words = run_threads(0, kRanks, kRanks, [&](int rank, int) -> std::string {
+    const std::string host = "host-" + std::to_string(rank == 2 ? 1 : rank);
+    plait_comm_config config{};
+    config.struct_size = sizeof config;
+    config.rank = rank;
+    config.size = kRanks;
+    config.job = job.c_str();
+    config.host_id = host.c_str();
+    config.timeout_ms = config.bootstrap_timeout_ms = kDeadlineMs;
+    config.interface_name = "lo";
+    plait_comm* comm = nullptr;
+    if (plait_comm_create(&config, &comm) != PLAIT_OK) return plait_last_error(nullptr);
+    std::vector<float> data(1000);
+    const Plan p{What::calls_another, Moment::during, 0, 2, "direct", data.size()};
+    plait_status status = allreduce(comm, data.data(), p, p.count, nullptr);
+    if (host == "host-1") lose_all(wires, rank);
+    // Two links of rank 3 have ended for long when this rank comes to pass the news on.
+    if (rank == 0) {
+      while (gone < 2) usleep(1000);
+      usleep(100'000);
+    }
+    if (status == PLAIT_OK) status = allreduce(comm, data.data(), p, p.count - (rank == 2), nullptr);
+    std::string text = plait_last_error(comm);
+    plait_comm_destroy(comm);
+    gone++;
+    return status == PLAIT_ERR_MISMATCH &&
+                   text.find("rank 2 called allreduce(count=999,") != std::string::npos
+               ? ""
+               : std::string(plait_status_string(status)) + ": " + text;
+  });
+  runtime::wrap_domains(before);
+  EXPECT_EQ(words, "");
 }
 
 TEST_F(Faults, Drawn) {
