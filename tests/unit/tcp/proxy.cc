@@ -61,7 +61,7 @@ bool Proxy::pass(Way& way) {
       way.left[plan_.flip_at - at] ^= std::byte(1 << (plan_.flip_at % 8));
     passed_.store(at + uint64_t(got));
   }
-  if (passed_.load() > plan_.cut_after) {
+  if (passed_.load() > cut_at_.load()) {
     reset_all();
     return false;
   }

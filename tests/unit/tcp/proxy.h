@@ -13,9 +13,8 @@ namespace plait::transport::tcp::test {
 class Proxy {
  public:
   struct Plan {
-    size_t chunk = SIZE_MAX;          // bytes passed on at a time
-    uint64_t cut_after = UINT64_MAX;  // bytes in all, then everything is reset
-    uint64_t flip_at = UINT64_MAX;    // the byte of which a bit is changed, counted over all
+    size_t chunk = SIZE_MAX;        // bytes passed on at a time
+    uint64_t flip_at = UINT64_MAX;  // the byte of which a bit is changed, counted over all
   };
 
   Proxy(const Address& target, const Plan& plan);
@@ -24,6 +23,8 @@ class Proxy {
   // A ticket that leads here.
   Bytes ticket(const Endpoint& of) const;
   uint64_t passed() const noexcept { return passed_.load(); }
+  // When so many more bytes have passed, everything is reset.
+  void cut_after(uint64_t bytes) noexcept { cut_at_.store(passed_.load() + bytes); }
 
  private:
   struct Way {
@@ -41,7 +42,7 @@ class Proxy {
   const Plan plan_;
   Fd listener_;
   std::vector<Way> ways_;
-  std::atomic<uint64_t> passed_{0};
+  std::atomic<uint64_t> passed_{0}, cut_at_{UINT64_MAX};
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };
