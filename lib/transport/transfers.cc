@@ -74,7 +74,8 @@ const char* refusal_of(const Transfer& transfer, const Endpoint* endpoint, uint3
   if (const char* why = refusal_of(transfer, counters)) return why;
   if (transfer.verb == Verb::flush || transfer.remote.bytes == 0) return nullptr;
   const RemoteRegion& remote = *transfer.remote.region;
-  if (typeid(remote) != typeid(PeerRegion)) return "no remote region of this fabric";
+  if (typeid(remote) != typeid(PeerRegion) && dynamic_cast<const PeerRegion*>(&remote) == nullptr)
+    return "no remote region of this fabric";
   if (region_of(transfer).endpoint() != endpoint) return "the remote region was imported by another endpoint";
   return nullptr;
 }

@@ -1,19 +1,25 @@
 // plait's endpoints on a provider of libfabric beside a bare loop over the same provider: a write whose
 // remote data tell the target that it is there (bare: of any size in one fi_writedata), polled. PROVIDER is
 // "tcp", with a second argument its address; "shm" ...
+#include <rdma/fi_rma.h>
+
 #include <cstdio>
 #include <cstring>
 
 #include "base/clock.h"
 #include "base/pages.h"
+#include "fabric/endpoint.h"
+#include "fabric/explain.h"
 #include "perf/fabric/duel.h"
-#include "transport/ofi/device.h"
+#include "transport/ofi/ofi.h"
 
 namespace plait::perf::fabric {
 namespace {
 
 using namespace transport;
-using ofi::Fid;
+using plait::fabric::Fid;
+using plait::fabric::Info;
+using plait::fabric::reason;
 
 constexpr int64_t kPatienceMs = 20'000;
 constexpr uint64_t kWindow = 64;
@@ -136,7 +142,7 @@ class Bare final : public Contestant {
     int rc = fi_getinfo(FI_VERSION(1, 17), node, nullptr, node != nullptr ? FI_SOURCE | FI_NUMERICHOST : 0,
                         hints, &info);
     fi_freeinfo(hints);
-    if (rc != 0) return Status(Code::unsupported, "bare: " + ofi::reason(rc));
+    if (rc != 0) return Status(Code::unsupported, "bare: " + reason(rc));
     info_.reset(info);
     PLAIT_TRY(open());
     inject_ = info->tx_attr->inject_size;
@@ -146,7 +152,7 @@ class Bare final : public Contestant {
     fid_mr* mr = nullptr;
     rc = fi_mr_reg(domain_.get(), memory_.data(), 2 * most, FI_REMOTE_WRITE | FI_WRITE | FI_SEND | FI_RECV, 0,
                    uint64_t(77 + rank_), 0, &mr, nullptr);
-    if (rc != 0) return Status(Code::system, "bare: fi_mr_reg: " + ofi::reason(rc));
+    if (rc != 0) return Status(Code::system, "bare: fi_mr_reg: " + reason(rc));
     mr_.reset(mr);
     return meet_peer(party);
   }
@@ -200,14 +206,14 @@ class Bare final : public Contestant {
     if (rc == 0) ep_.reset(ep), rc = fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV);
     if (rc == 0) rc = fi_ep_bind(ep, &av->fid, 0);
     if (rc == 0) rc = fi_enable(ep);
-    return rc == 0 ? Status() : Status(Code::system, "bare: " + ofi::reason(rc));
+    return rc == 0 ? Status() : Status(Code::system, "bare: " + reason(rc));
   }
 
   Status meet_peer(const Party& party) {
     Bytes address(256);
     size_t bytes = address.size();
     if (const int rc = fi_getname(&ep_->fid, address.data(), &bytes); rc != 0)
-      return Status(Code::system, "bare: " + ofi::reason(rc));
+      return Status(Code::system, "bare: " + reason(rc));
     address.resize(bytes);
     const auto theirs = party.swap(address);
     if (!theirs.ok()) return theirs.status();
@@ -258,7 +264,7 @@ class Bare final : public Contestant {
   uint64_t got_ = 0, credits_ = 0, seen_[2] = {};
   Deadline deadline_;
   Mapping memory_;
-  ofi::Info info_;
+  Info info_;
   Fid<fid_fabric> fabric_;
   Fid<fid_domain> domain_;
   Fid<fid_av> av_;

@@ -1,4 +1,5 @@
-// What endpoints on libfabric read beside messages and tickets (am.cc): where a peer is, and keys.
+// What endpoints on libfabric read beside messages and tickets (am.cc): where a peer is, keys, and bells.
+#include "fabric/bell_message.h"
 #include "fuzz.h"
 #include "transport/ofi/wire.h"
 
@@ -8,10 +9,16 @@ namespace {
 using namespace transport::ofi;
 
 void try_where(ByteView bytes) {
-  const auto where = parse_where(bytes);
+  ByteView address = bytes;
+  const auto where = parse_where(address);
   if (!where) return;
-  require(equal(bytes_of(*where), bytes), "a place is what was read");
-  require(where->address_bytes != 0 && where->address_bytes <= where->address.size(), "its address is in it");
+  require(equal(bytes_of(*where), bytes.first(bytes.size() - address.size())), "a place is what was read");
+  require(!address.empty() && address.size() <= kMostAddress, "its address is behind it");
+}
+
+void try_bell_message(ByteView bytes) {
+  const auto message = fabric::parse_bell_message(bytes);
+  if (message) require(equal(bytes_of(*message), bytes) && message->to != 0, "a bell is what was read");
 }
 
 void try_key(ByteView bytes) {
@@ -36,5 +43,5 @@ void try_summed_key(ByteView bytes) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace plait::fuzz;
-  return try_one_of(data, size, {try_where, try_key, try_summed_key});
+  return try_one_of(data, size, {try_where, try_key, try_summed_key, try_bell_message});
 }

@@ -1,58 +1,38 @@
-// Puts as RDMA writes, one each, with the signal: its number among all signals of the endpoint, a counter and
-// what to add. The number shows the target whether one is missing: a provider that loses a connection makes
-// another without a word, and what it was told to inject, or gave to the kernel, is gone.
-//
-// The signal is the data of the write for the target's queue. The tcp provider of libfabric 1.17 crashes
-// where a connection ends within such a write; so there (Choice::rings) the signal is a bell, which the write
-// puts behind the bytes: it gathers the two, and scatters them to the region and the target's ring of bells.
-// What was heard is told with each bell of the other way, so that none is written over before; the spare ones
-// are for bells that only tell that. It also crashes where one ends before injected writes have gone: nothing
-// is injected.
-#include <cstring>
+#include "transport/ofi/direct.h"
+
 #include <typeinfo>
 
+#include "fabric/bell_message.h"
 #include "transport/ofi/domain.h"
 
 namespace plait::transport::ofi {
+namespace {
 
-DirectEndpoint::DirectEndpoint(OfiDomain& domain, const am::TicketHead& mine, uint64_t cookie)
-    : OfiEndpoint(domain, mine, cookie),
-      rings_(domain.device().choice.rings()),
-      bells_(map_pages(kBells * sizeof(uint64_t))) {}
+// A bell that is skipped may come as a message that the provider has, and has not given yet. It has none
+// after so many looks that found nothing.
+constexpr uint32_t kNoneLeft = 64;
+
+}  // namespace
+
+static_assert(fabric::Bells::kRing < 1U << kStampBits && fabric::SignalledWrites::kSmall == kInline);
 
 Status DirectEndpoint::start() {
-  Device& d = ours().device();
-  const size_t depth = ours().capabilities().depth;
-  if (!bells_) return Status(Code::memory, "ofi: no address space for an endpoint");
-  writes_ = std::make_unique<Write[]>(depth);
-  for (size_t i = depth; i-- > 0;) {
-    writes_[i].step = Step::moved;
-    writes_[i].next = std::exchange(free_write_, &writes_[i]);
-  }
-  if (d.choice.needs(FI_MR_LOCAL)) {
-    auto writes = d.enroll(writes_.get(), depth * sizeof(Write), 0);
-    if (!writes.ok()) return writes.status();
-    writes_mr_ = std::move(*writes);
-  }
-  auto bells = d.enroll(bells_.data(), bells_.size(), FI_REMOTE_WRITE);
-  if (!bells.ok()) return bells.status();
-  bells_mr_ = std::move(*bells);
+  PLAIT_TRY(writes_.open(device(), line_, ours().capabilities().depth));
   where_.stamp = uint16_t(random_word());
-  where_.bells = d.base_of(bells_.data());
-  where_.bells_key = fi_mr_key(bells_mr_.get());
+  where_.bells = writes_.bells().ring().base();
+  where_.bells_key = writes_.bells().ring().key();
   return OfiEndpoint::start();
 }
 
-DirectEndpoint::~DirectEndpoint() {
-  leave();
-  if (!forked()) return;
-  (void)bells_mr_.release();
-  (void)writes_mr_.release();
+Status DirectEndpoint::reach(const am::Ticket& peer) {
+  PLAIT_TRY(OfiEndpoint::reach(peer));
+  writes_.meet(their_where_.bells, their_where_.bells_key);
+  return {};
 }
 
 void DirectEndpoint::let_go() noexcept {
   OfiEndpoint::let_go();
-  for (size_t i = 0; writes_ && i < ours().capabilities().depth; ++i) writes_[i].op = nullptr;
+  writes_.forget_users();
 }
 
 Result<std::unique_ptr<RemoteRegion>> DirectEndpoint::import(ByteView view) {
@@ -65,13 +45,7 @@ Result<std::unique_ptr<RemoteRegion>> DirectEndpoint::import(ByteView view) {
 
 const char* DirectEndpoint::refusal(const Transfer& t) const noexcept {
   const Capabilities& can = ours().capabilities();
-  if (const char* why = refusal_of(t, theirs().counters)) return why;
-  if (t.verb != Verb::flush && t.remote.bytes != 0) {
-    const RemoteRegion& remote = *t.remote.region;
-    if (typeid(remote) != typeid(DirectPeerRegion)) return "no remote region of libfabric's";
-    if (static_cast<const DirectPeerRegion&>(remote).endpoint() != this)
-      return "the remote region was imported by another endpoint";
-  }
+  if (const char* why = OfiEndpoint::refusal(t)) return why;
   if (t.verb != Verb::put) return nullptr;
   if (t.signal.add > can.max_add) return "it adds more than max_add";
   if (t.remote.bytes > can.max_transfer) return "it is longer than max_transfer";
@@ -85,78 +59,79 @@ const char* DirectEndpoint::refusal(const Transfer& t) const noexcept {
 
 bool DirectEndpoint::take(const Transfer& t) noexcept {
   if (t.verb == Verb::get) return MessageEndpoint::take(t);
-  const bool room = !waits(t.signal.counter) && (!rings_ || sent_ - taken_ < kBells - kSpareBells);
-  if (room && write(t, true)) return true;
-  ours().starved();
-  return false;
-}
-
-// Not `told`: its own end is of no interest.
-bool DirectEndpoint::write(const Transfer& t, bool told) noexcept {
-  if (free_write_ == nullptr) return false;
-  Write& w = *free_write_;
-  const size_t bytes = t.remote.bytes;
-  const bool small = bytes <= kInline;
-  if (bytes != 0 && small) std::memcpy(w.small.data(), t.local.data, bytes);
-  const uint16_t counter = t.signal.add == 0 ? uint16_t{0} : t.signal.counter;
-  const uint32_t word = signal_word(their_where_.stamp + sent_, counter, t.signal.add);
-  w.bell = bell(sent_, uint16_t(seen_), word);
-  const size_t bell_bytes = rings_ ? sizeof w.bell : 0;
-  const Key key = bytes == 0 ? Key() : static_cast<const DirectPeerRegion*>(t.remote.region)->key();
-  const iovec from[2] = {{small ? w.small.data() : t.local.data, bytes}, {&w.bell, bell_bytes}};
-  const fi_rma_iov to[2] = {
-      {key.base + (bytes == 0 ? 0 : t.remote.offset), bytes, key.key},
-      {their_where_.bells + sent_ % kBells * bell_bytes, bell_bytes, their_where_.bells_key}};
-  void* of_writes = writes_mr_ ? fi_mr_desc(writes_mr_.get()) : nullptr;
-  const auto* region = static_cast<const DirectRegion*>(t.local.region);
-  void* desc[2] = {small || of_writes == nullptr ? of_writes : region->descriptor(), of_writes};
-  const size_t first = bytes == 0 ? 1 : 0, count = rings_ ? 2 - first : 1;
-  const fi_msg_rma message{
-      from + first, desc + first, count, peer_, to + first, count, static_cast<Context*>(&w), word};
-  const uint64_t flags = FI_COMPLETION | (rings_ ? 0 : FI_REMOTE_CQ_DATA) |
-                         (t.when == When::delivered ? FI_DELIVERY_COMPLETE : 0);
-  if (went(fi_writemsg(ep_.get(), &message, flags), "a write") != am::Sent::done) return false;
-  free_write_ = w.next;
-  if (told) (w.op = &ops().take())->fill(t);
-  ++sent_;
-  told_ = seen_;
+  const bool bare = rings() && t.remote.bytes == 0 && t.when != When::delivered;
+  if (waits(t.signal.counter) || !writes_.has_room() || !(bare ? ring(t.signal) : write(t))) {
+    ours().starved();
+    return false;
+  }
+  if (bare && t.when == When::reusable) add_done(t.cookie, Code::ok);
   return true;
 }
 
-void DirectEndpoint::written(Context& context) noexcept {
-  auto& w = static_cast<Write&>(context);
-  w.next = std::exchange(free_write_, &w);
-  if (Op* op = std::exchange(w.op, nullptr)) finished(*op, Code::ok);
+bool DirectEndpoint::write(const Transfer& t) noexcept {
+  fabric::SignalledWrites::Write w;
+  w.word = word_of(t.signal);
+  w.delivered = t.when == When::delivered;
+  if ((w.bytes = t.remote.bytes) != 0) {
+    const Key& key = static_cast<const DirectPeerRegion*>(t.remote.region)->key();
+    w.from = t.local.data;
+    w.to = key.base + t.remote.offset;
+    w.key = key.key;
+    // Elsewhere the region may be another back end's, or none.
+    if (ours().capabilities().local_needs_region && w.bytes > kInline)
+      w.descriptor = static_cast<const DirectRegion*>(t.local.region)->descriptor();
+  }
+  if (went(writes_.write(w), "a write") != am::Sent::done) return false;
+  Op& op = ops().take();
+  op.fill(t);
+  writes_.set_user(&op);
+  return true;
 }
 
-// A bell that came before the next one shows that the next one is lost; each time another place is looked at.
+void DirectEndpoint::written(fabric::Context& context) noexcept {
+  if (void* op = writes_.completed(context)) finished(*static_cast<Op*>(op), Code::ok);
+}
+
+bool DirectEndpoint::ring(const Signal& signal) noexcept {
+  return went(writes_.ring(theirs().endpoint, word_of(signal)), "a signal") == am::Sent::done;
+}
+
+// All that its sender wrote before has landed.
+void DirectEndpoint::other(ByteView bytes) noexcept {
+  const auto message = fabric::parse_bell_message(bytes);
+  if (!rings() || !message || message->to != nonce()) return;
+  fabric::Bells& bells = writes_.bells();
+  if (!bells.put(message->number, message->bell)) return refuse(Refusal::order);
+  listen();
+  if (state() == State::ready && bells.heard() <= message->number) refuse(Refusal::order);
+}
+
 void DirectEndpoint::listen() noexcept {
-  for (; rings_ && state() == State::ready && rang(seen_); quiet = 0) {
-    const uint64_t bell = bells()[seen_ % kBells];
-    const auto taken = uint16_t(uint16_t(bell >> 32) - uint16_t(taken_));
-    if (taken > sent_ - taken_) return signalled(UINT64_MAX);
-    taken_ += taken;
-    signalled(uint32_t(bell));
+  if (!rings()) return;
+  fabric::Bells& bells = writes_.bells();
+  for (; state() == State::ready && bells.front(); quiet = 0) {
+    const uint32_t word = *bells.front();
+    if (!bells.hear()) return refuse(Refusal::order);
+    signalled(word);
   }
-  if (!rings_ || state() != State::ready) return;
-  if (rang(seen_ + 1 + look_++ % (kBells - 1))) return signalled(UINT64_MAX);
-  if (owes() && sent_ - taken_ < kBells) write({}, false);
+  if (state() != State::ready) return;
+  if (bells.skipped() && quiet > kNoneLeft && OfiEndpoint::rest() != Rest::now) return refuse(Refusal::order);
+  if (bells.owes()) ring({});
 }
 
 OfiEndpoint::Rest DirectEndpoint::rest() const noexcept {
-  for (uint64_t i = 0; rings_ && state() == State::ready && i < kBells; ++i) {
-    if (rang(seen_ + i)) return Rest::now;
-  }
   const Rest rest = OfiEndpoint::rest();
-  return rest == Rest::sleep && owes() && state() == State::ready ? Rest::soon : rest;
+  if (!rings() || state() != State::ready) return rest;
+  if (writes_.bells().ringing()) return Rest::now;
+  return rest == Rest::sleep && writes_.bells().owes() ? Rest::soon : rest;
 }
 
-void DirectEndpoint::signalled(uint64_t word) noexcept {
-  const uint16_t counter = uint16_t(word >> kAddBits) % am::kCounters, n = uint16_t(word & kMaxAdd);
-  if (word >> 32 != 0 || !has_stamp(uint32_t(word), where_.stamp + seen_)) return refuse(Refusal::order);
-  if (n != 0 && counter >= mine().counters) return refuse(Refusal::counter);
+void DirectEndpoint::signalled(uint32_t word) noexcept {
+  const Signal s = signal_of(word);
+  if (!has_stamp(word, where_.stamp + seen_)) return refuse(Refusal::order);
+  if (s.add != 0 && s.counter >= mine().counters) return refuse(Refusal::counter);
   ++seen_;
-  if (n != 0) signal(counter, n);
+  if (s.add != 0) signal(s.counter, s.add);
 }
 
 }  // namespace plait::transport::ofi

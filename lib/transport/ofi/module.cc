@@ -24,24 +24,12 @@ Result<std::unique_ptr<Domain>> open(const RailRequest& request) {
   return make_domain(options);
 }
 
-std::string what_it_is(const Offer& offer) {
-  switch (offer.mode) {
-    case Mode::direct:
-      return "remote memory access";
-    case Mode::messages:
-      return "messages" + (offer.why.empty() ? std::string() : ": " + offer.why);
-    case Mode::automatic:
-      break;
-  }
-  return {};
-}
-
 // libfabric names a domain once for each of its addresses and protocols: once is enough here.
 std::vector<RailListing> list() {
   std::vector<RailListing> all;
-  for (const Offer& offer : ofi::list("")) {
-    RailListing one{"ofi:" + offer.provider + (offer.domain.empty() ? "" : "/" + offer.domain),
-                    what_it_is(offer), offer.mode == Mode::automatic ? offer.why : std::string()};
+  for (const fabric::Offer& offer : fabric::list("")) {
+    RailListing one{"ofi:" + offer.provider + (offer.domain.empty() ? "" : "/" + offer.domain), offer.use(),
+                    offer.mode == Mode::automatic ? offer.why : std::string()};
     auto same = [&](const RailListing& l) { return l.name == one.name; };
     if (std::ranges::none_of(all, same)) all.push_back(std::move(one));
   }

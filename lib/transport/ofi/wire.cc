@@ -4,16 +4,21 @@
 
 namespace plait::transport::ofi {
 
-std::optional<Where> parse_where(ByteView bytes) noexcept {
+std::optional<Where> parse_where(ByteView& bytes) noexcept {
   Where w;
-  if (!take(bytes, w) || !bytes.empty() || !is_mode(w.mode) || w.address_bytes == 0 ||
-      w.address_bytes > w.address.size() ||
-      !std::all_of(w.address.begin() + w.address_bytes, w.address.end(),
-                   [](std::byte b) { return b == std::byte{0}; }))
-    return std::nullopt;
-  if (w.mode == uint8_t(Mode::messages) && (w.stamp != 0 || w.bells != 0 || w.bells_key != 0))
-    return std::nullopt;
-  return w;
+  if (!take(bytes, w) || w.zero != 0 || bytes.empty() || bytes.size() > kMostAddress) return std::nullopt;
+  if (w.mode == uint8_t(Mode::direct)) return w;
+  const bool messages = w.mode == uint8_t(Mode::messages);
+  return messages && w.stamp == 0 && w.bells == 0 && w.bells_key == 0 ? std::optional(w) : std::nullopt;
+}
+
+Key direct_key(ByteView region_key, uint64_t base, uint64_t key) noexcept {
+  Key made;
+  take(region_key, made.region);
+  made.base = base;
+  made.key = key;
+  made.sum = sum_of(made);
+  return made;
 }
 
 Result<Key> parse_key(ByteView bytes) {

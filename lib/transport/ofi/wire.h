@@ -3,7 +3,6 @@
 // meaning, and is checked. Parsers are functions of the bytes alone.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -12,18 +11,19 @@
 
 namespace plait::transport::ofi {
 
-constexpr Maker kMaker{"ofi", "libfabric endpoints", 0x49464f50, 2};  // "POFI"
+constexpr Maker kMaker{"ofi", "libfabric endpoints", 0x49464f50, 3};  // "POFI"
 
-// The address in a ticket.
+// The address in a ticket: this, and then the provider's.
 struct Where {
-  uint8_t mode = 0, address_bytes = 0;
+  uint8_t mode = 0, zero = 0;
   uint16_t stamp = 0;                 // direct: of the first signal that the bearer gets
   uint32_t protocol = 0;              // both sides' alike
   uint64_t bells = 0, bells_key = 0;  // direct: the bearer's ring of bells
-  std::array<std::byte, 128> address{};
 };
-static_assert(sizeof(Where) == 152);
-std::optional<Where> parse_where(ByteView bytes) noexcept;
+static_assert(sizeof(Where) == 24);
+constexpr size_t kMostAddress = 256;
+// Leaves in `bytes` the provider's address, of 1 to kMostAddress bytes.
+std::optional<Where> parse_where(ByteView& bytes) noexcept;
 
 // Of a region of a domain in direct mode.
 struct Key {
@@ -33,6 +33,7 @@ struct Key {
   uint64_t sum = 0;
 };
 static_assert(sizeof(Key) == 72);
+Key direct_key(ByteView region_key, uint64_t base, uint64_t key) noexcept;
 Result<Key> parse_key(ByteView bytes);
 
 // A signal: its place in the order of all of them, modulo 2^12, a counter, and what to add.
@@ -40,25 +41,15 @@ constexpr uint16_t kMaxAdd = 1023;
 constexpr uint32_t kStampBits = 12, kCounterBits = 10, kAddBits = 10;
 static_assert(kStampBits + kCounterBits + kAddBits == 32 && am::kCounters == 1U << kCounterBits &&
               kMaxAdd < 1U << kAddBits);
-constexpr uint32_t signal_word(uint64_t stamp, uint16_t counter, uint16_t add) noexcept {
-  return uint32_t(stamp) << (kCounterBits + kAddBits) | uint32_t(counter) << kAddBits | add;
+constexpr uint32_t signal_word(uint64_t stamp, const Signal& s) noexcept {
+  return uint32_t(stamp) << (kCounterBits + kAddBits) | uint32_t(s.add == 0 ? 0 : s.counter) << kAddBits |
+         s.add;
+}
+constexpr Signal signal_of(uint32_t word) noexcept {
+  return {uint16_t((word >> kAddBits) % am::kCounters), uint16_t(word & kMaxAdd)};
 }
 constexpr bool has_stamp(uint32_t word, uint64_t stamp) noexcept {
   return word >> (kCounterBits + kAddBits) == (stamp & ((1U << kStampBits) - 1));
-}
-
-// A bell: a signal at the end of the write that it is of, where the bytes of a write land in their order. The
-// ring of bells in the target's memory is written round and round; the byte that lands last says which time
-// it is.
-constexpr uint64_t kBells = 1024;
-constexpr uint8_t lap(uint64_t number) noexcept { return uint8_t(number / kBells + 1); }
-// taken: so many of the target's bells the sender has heard, modulo 2^16.
-constexpr uint64_t bell(uint64_t number, uint16_t taken, uint32_t word) noexcept {
-  return uint64_t{lap(number)} << 56 | uint64_t{taken} << 32 | word;
-}
-
-constexpr bool is_mode(uint8_t mode) noexcept {
-  return mode == uint8_t(Mode::direct) || mode == uint8_t(Mode::messages);
 }
 
 }  // namespace plait::transport::ofi

@@ -50,21 +50,6 @@ TEST(OfiDomain, SharedMemoryIsNotUsedDirectly) {
   EXPECT_TRUE(says(domain.status().text(), "FI_REMOTE_COMM")) << domain.status().text();
 }
 
-TEST(OfiDomain, OffersSayWhatTheyAreUsedAs) {
-  bool loopback = false;
-  for (const Offer& o : list("tcp")) {
-    EXPECT_EQ(o.mode, Mode::direct) << o.provider << " " << o.domain << ": " << o.why;
-    EXPECT_TRUE(o.why.empty()) << o.why;
-    loopback |= o.address == "127.0.0.1" && o.domain == "lo";
-  }
-  EXPECT_TRUE(loopback);
-  for (const Offer& o : list("shm")) {
-    EXPECT_EQ(o.mode, Mode::messages);
-    EXPECT_TRUE(says(o.why, "cannot be used directly")) << o.why;
-  }
-  EXPECT_TRUE(list("nosuchprovider").empty());
-}
-
 TEST(OfiDomain, PeersThatUseItOtherwiseAreNotReached) {
   const auto direct = tcp_domain(), messages = tcp_domain(Mode::messages);
   ASSERT_TRUE(direct != nullptr && messages != nullptr);
@@ -141,30 +126,67 @@ TEST(OfiDomain, ManySignals) {
   }
 }
 
+// Opens the ring of bells of `end`, for its peer.
+Bytes key_of_bells(const Domain& domain, const Endpoint& end) {
+  const auto ticket = am::parse_ticket(end.ticket(), kMaker).value();
+  ByteView address = ticket.address;
+  const auto where = parse_where(address).value();
+  RegionKey region;
+  region.magic = kMaker.magic;
+  region.version = kMaker.version;
+  region.owner = ticket.head.domain;
+  region.access = uint8_t(Access::write);
+  region.bytes = domain.capabilities().signals * 8;
+  region.sum = sum_of(region);
+  const Key key = direct_key(bytes_of(region), where.bells, where.bells_key);
+  const ByteView bytes = bytes_of(key);
+  return Bytes(bytes.begin(), bytes.end());
+}
+
 // Nobody tells of a connection that was lost and made anew in between.
 TEST(OfiDomain, ALostSignalIsNoticed) {
   Pair p(Mode::automatic);
-  const auto ticket = am::parse_ticket(p.ends[1]->ticket(), kMaker).value();
-  const auto where = parse_where(ticket.address).value();
   if (p.domains[0]->capabilities().signals == 0) GTEST_SKIP() << "this libfabric's signals come with data";
-  Key forged;  // opens the ring of bells
-  forged.region.magic = kMaker.magic;
-  forged.region.version = kMaker.version;
-  forged.region.owner = ticket.head.domain;
-  forged.region.access = uint8_t(Access::write);
-  forged.region.bytes = kBells * sizeof(uint64_t);
-  forged.region.sum = sum_of(forged.region);
-  forged.base = where.bells;
-  forged.key = where.bells_key;
-  forged.sum = sum_of(forged);
-  const auto ring = p.ends[0]->import(bytes_of(forged)).value();
-  uint64_t third = bell(2, 0, signal_word(uint16_t(where.stamp + 2), 0, 1));
-  Transfer t;  // itself the first
+  const auto ring = p.ends[0]->import(key_of_bells(*p.domains[1], *p.ends[1])).value();
+  uint64_t third = uint64_t{1} << 56;  // of the first lap
+  Transfer t;                          // itself the first
   t.local = {reinterpret_cast<std::byte*>(&third), sizeof third, nullptr};
   t.remote = ring->slice(2 * sizeof third, sizeof third).value();
   ASSERT_EQ(p.ends[0]->post({&t, 1}), 1U);
   ASSERT_TRUE(p.pump([&] { return p.ends[1]->state() == State::failed; }));
   EXPECT_TRUE(says(p.ends[1]->error(), "lost")) << p.ends[1]->error();
+}
+
+// The ones come as messages, the others behind the bytes: in their order all the same.
+TEST(OfiDomain, SignalsWithBytesAndWithoutKeepTheirOrder) {
+  Pair p(Mode::automatic);
+  uint64_t target = 0;
+  const auto region = p.domains[1]->expose({&target, sizeof target}, Access::write).value();
+  const auto remote = p.ends[0]->import(region->key()).value();
+  const uint64_t kMost = 3000;
+  uint64_t posted = 0, seen = 0;
+  const auto post_next = [&] {
+    uint64_t value = posted;
+    Transfer t;
+    t.signal = {0, uint16_t(posted % 3 == 0 ? 3 : 1)};  // sums that are 2 modulo 5 are none on the way
+    if (posted % 3 != 0) {
+      t.local = {reinterpret_cast<std::byte*>(&value), sizeof value, nullptr};
+      t.remote = remote->slice(0, sizeof value).value();
+    }
+    const bool taken = p.ends[0]->post({&t, 1}) == 1;
+    posted += taken ? 1 : 0;
+    return taken;
+  };
+  EXPECT_TRUE(p.pump([&] {
+    while (posted < kMost && post_next()) {
+    }
+    const uint64_t now = p.ends[1]->counter(0);
+    EXPECT_GE(now, seen);
+    EXPECT_TRUE(now % 5 == 0 || now % 5 == 3 || now % 5 == 4) << now;
+    seen = now;
+    return now == kMost / 3 * 5 || p.ends[1]->state() == State::failed;
+  }));
+  EXPECT_EQ(seen, kMost / 3 * 5) << p.ends[1]->error();
 }
 
 // A forked child leaves alone what its parent opened.

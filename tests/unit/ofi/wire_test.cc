@@ -7,39 +7,40 @@ namespace plait::transport::ofi {
 namespace {
 
 TEST(OfiWire, ASignalWordHoldsAllOfIt) {
-  EXPECT_EQ(signal_word(0xffff, am::kCounters - 1, kMaxAdd), UINT32_MAX);
-  EXPECT_EQ(signal_word(0xabcd, 0, 0), 0xbcd00000U);
-  EXPECT_TRUE(has_stamp(signal_word(0xabcd, 5, 6), 0x1bcd));
-  EXPECT_FALSE(has_stamp(signal_word(0xabcd, 5, 6), 0xabcc));
-  EXPECT_EQ(signal_word(0, 1, 3), 1U << 10 | 3U);
-}
-
-TEST(OfiWire, ABellSaysWhichTimeItIs) {
-  EXPECT_EQ(bell(0, 0xabcd, 0x12345678), 0x0100abcd12345678U);
-  for (uint64_t i : {uint64_t{0}, 5 * kBells - 1, 254 * kBells, 255 * kBells, 256 * kBells})
-    EXPECT_NE(lap(i), lap(i + kBells)) << i;
-  EXPECT_NE(bell(0, 0, 0), 0U) << "no bell has rung yet";
+  EXPECT_EQ(signal_word(0xffff, {am::kCounters - 1, kMaxAdd}), UINT32_MAX);
+  EXPECT_EQ(signal_word(0xabcd, {}), 0xbcd00000U);
+  EXPECT_EQ(signal_word(0, {1, 3}), 1U << 10 | 3U);
+  EXPECT_EQ(signal_word(0, {1, 0}), 0U) << "what adds nothing needs no counter";
+  EXPECT_TRUE(has_stamp(signal_word(0xabcd, {5, 6}), 0x1bcd));
+  EXPECT_FALSE(has_stamp(signal_word(0xabcd, {5, 6}), 0xabcc));
+  EXPECT_EQ(signal_of(signal_word(0xabcd, {5, 6})).counter, 5);
+  EXPECT_EQ(signal_of(signal_word(0xabcd, {5, 6})).add, 6);
 }
 
 TEST(OfiWire, PlacesThatMakeNoSense) {
-  const auto taken = [](auto change) {
+  const auto taken = [](auto change, size_t address = 16) {
     Where w;
     w.mode = uint8_t(Mode::direct);
-    w.address_bytes = 16;
-    w.address[15] = std::byte{1};
     w.stamp = 7;
     change(w);
-    return parse_where(bytes_of(w)).has_value();
+    Bytes bytes;
+    append(bytes, w);
+    bytes.resize(bytes.size() + address);
+    ByteView view = bytes;
+    return parse_where(view) && view.size() == address;
   };
   EXPECT_TRUE(taken([](Where&) {}));
-  EXPECT_TRUE(taken([](Where& w) { w.address_bytes = 128; }));
-  EXPECT_FALSE(taken([](Where& w) { w.mode = uint8_t(Mode::automatic); }));
-  EXPECT_FALSE(taken([](Where& w) { w.address_bytes = 0; }));
-  EXPECT_FALSE(taken([](Where& w) { w.address_bytes = 129; }));
-  EXPECT_FALSE(taken([](Where& w) { w.address_bytes = 15; })) << "something behind it";
+  EXPECT_TRUE(taken([](Where&) {}, kMostAddress));
+  EXPECT_FALSE(taken([](Where&) {}, kMostAddress + 1));
+  EXPECT_FALSE(taken([](Where&) {}, 0)) << "no address";
+  EXPECT_FALSE(taken([](Where& w) { w.mode = 0; }));
+  EXPECT_FALSE(taken([](Where& w) { w.mode = 3; }));
+  EXPECT_FALSE(taken([](Where& w) { w.zero = 1; }));
   EXPECT_FALSE(taken([](Where& w) { w.mode = uint8_t(Mode::messages); })) << "there are no signals to number";
   EXPECT_TRUE(taken([](Where& w) { w.mode = uint8_t(Mode::messages), w.stamp = 0; }));
-  EXPECT_FALSE(parse_where(bytes_of(Where{}).first(151)));
+  const Where whole;
+  ByteView part = bytes_of(whole).first(sizeof whole - 1);
+  EXPECT_FALSE(parse_where(part));
 }
 
 TEST(OfiWire, DamagedKeys) {
