@@ -6,15 +6,13 @@
 #include "transport/ofi/domain.h"
 
 namespace plait::transport::ofi {
-namespace {
+
+static_assert(fabric::Bells::kRing < 1U << kStampBits && fabric::SignalledWrites::kSmall == kInline);
 
 // A bell that is skipped may come as a message that the provider has, and has not given yet. It has none
 // after so many looks that found nothing.
 constexpr uint32_t kNoneLeft = 64;
-
-}  // namespace
-
-static_assert(fabric::Bells::kRing < 1U << kStampBits && fabric::SignalledWrites::kSmall == kInline);
+constexpr uint32_t kWaiting = 3;  // looks in vain for a bell, from which on the peer is the slower one
 
 Status DirectEndpoint::start() {
   PLAIT_TRY(writes_.open(device(), line_, ours().capabilities().depth));
@@ -59,7 +57,7 @@ const char* DirectEndpoint::refusal(const Transfer& t) const noexcept {
 
 bool DirectEndpoint::take(const Transfer& t) noexcept {
   if (t.verb == Verb::get) return MessageEndpoint::take(t);
-  const bool bare = rings() && t.remote.bytes == 0 && t.when != When::delivered;
+  const bool bare = rings() && waited_ < kWaiting && t.remote.bytes == 0 && t.when != When::delivered;
   if (waits(t.signal.counter) || !writes_.has_room() || !(bare ? ring(t.signal) : write(t))) {
     ours().starved();
     return false;
@@ -109,7 +107,8 @@ void DirectEndpoint::other(ByteView bytes) noexcept {
 void DirectEndpoint::listen() noexcept {
   if (!rings()) return;
   fabric::Bells& bells = writes_.bells();
-  for (; state() == State::ready && bells.front(); quiet = 0) {
+  for (bool more = false; state() == State::ready && bells.front(); more = true) {
+    waited_ = more ? kWaiting : std::exchange(quiet, 0);
     const uint32_t word = *bells.front();
     if (!bells.hear()) return refuse(Refusal::order);
     signalled(word);

@@ -3,14 +3,13 @@
 // that loses a connection makes another without a word, and what it was told to inject, or gave to the
 // kernel, is gone.
 //
-// The signal is the data of the write for the target's queue. The tcp provider of libfabric 1.17 crashes
-// where a connection ends within such a write; so there (Choice::rings) it is a bell (fabric/bells.h). A
-// signal without bytes is then an injected message that its receiver rings the bell of: a write tells its
-// sender of its end, which costs two system calls. Writes are never injected: the provider crashes where a
-// connection ends before they have gone.
+// Where signals are bells (Choice::rings), one without bytes is a write, or an injected message that its
+// receiver rings the bell of. The write tells its sender of its end, which costs two system calls; the
+// message costs its receiver more than a bell. So whoever hears bells without waiting for them sends
+// messages: it is waited for.
 //
-// Gets are messages all the same: progress is the target's anyway, and the tcp provider frees what a read
-// uses twice when its connection ends in mid-read.
+// Gets are messages all the same: progress is the target's anyway, and the tcp provider of libfabric 1.17
+// frees what a read uses twice when its connection ends in mid-read.
 #pragma once
 
 #include "fabric/signalled_writes.h"
@@ -44,7 +43,8 @@ class DirectEndpoint final : public OfiEndpoint {
   bool rings() const noexcept { return writes_.rings(); }
 
   fabric::SignalledWrites writes_;
-  uint64_t seen_ = 0;  // signals
+  uint64_t seen_ = 0;             // signals
+  uint32_t waited_ = UINT32_MAX;  // polls in vain before the latest bell; many where several came at once
 };
 
 }  // namespace plait::transport::ofi
