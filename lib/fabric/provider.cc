@@ -30,7 +30,7 @@ Info hints_for(const Request& request, uint64_t caps, uint64_t order, bool anyth
   h->tx_attr->msg_order = h->rx_attr->msg_order = order;
   h->domain_attr->mr_mode = anything ? ~3 : kMrModes;  // all but the two of old, which exclude the others
   if (!anything) {
-    h->domain_attr->threading = FI_THREAD_SAFE;  // expose() comes from any thread
+    h->domain_attr->threading = FI_THREAD_SAFE;  // any thread registers memory
     h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
     h->domain_attr->resource_mgmt = FI_RM_ENABLED;
   }
