@@ -101,6 +101,8 @@ class MessageEndpoint : public Endpoint {
                               gets_under_way_[queue.front().signal.counter % kCounters] == 0);
   }
   bool has_last_or_first_word() const noexcept;
+  Op& new_op(const Transfer& transfer) noexcept;
+  void sent_at_once(const Transfer& transfer, Op* op, Sent sent) noexcept;
   Sent deliver(Message& m) noexcept;
   bool tell(Kind kind, uint64_t value) noexcept;
   bool send_next(size_t& budget) noexcept;
@@ -141,6 +143,7 @@ class MessageEndpoint : public Endpoint {
       gets_under_way_{};      // on a counter: puts wait, or gets might see their bytes
   SlabQueue<Served> served_;  // to answer
   OwnedDones dones_;
+  size_t budget_ = 0;                        // bytes that this post() may still send
   size_t turn_ = 0;                          // of waiting_[0], waiting_[1], served_
   uint32_t out_number_ = 0, in_number_ = 0;  // of messages
   uint64_t asked_ = 0, acked_ = 0;           // of puts that I sent

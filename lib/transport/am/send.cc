@@ -48,8 +48,40 @@ void Message::pack(RegionTable& regions, std::byte* to) const noexcept {
   std::memcpy(to + length, &kIntact, sizeof kIntact);
 }
 
+// In one piece with what calls it: send() is often a system call, after which every return is dear.
+[[gnu::always_inline]] inline Sent MessageEndpoint::deliver(Message& m) noexcept {
+  Header& h = m.header;
+  h.to = theirs_.endpoint;
+  if (counted(Kind(h.kind))) h.number = out_number_;
+  const Sent sent = send(m);
+  if (sent == Sent::no_room) {
+    blocked_ = true;
+    return sent;
+  }
+  if (counted(Kind(h.kind))) ++out_number_;
+  if ((h.flags & kAsked) != 0) ++asked_;
+  return sent;
+}
+
+inline Op& MessageEndpoint::new_op(const Transfer& transfer) noexcept {
+  Op& op = ops_.take();
+  op.fill(transfer);
+  return op;
+}
+
+inline void MessageEndpoint::sent_at_once(const Transfer& transfer, Op* op, Sent sent) noexcept {
+  if (transfer.when == When::delivered) {
+    unacked_.push(new_op(transfer));
+  } else if (op == nullptr) {
+    if (transfer.when == When::reusable) add_done(transfer.cookie, Code::ok);
+  } else if (sent == Sent::done) {
+    finished(*op, Code::ok);
+  }
+}
+
 size_t MessageEndpoint::post(std::span<const Transfer> transfers) noexcept {
   size_t taken = 0;
+  budget_ = kPostBytes;
   for (const Transfer& transfer : transfers) {
     if (state_ != State::ready || !has_ops(1)) break;
     if (const char* why = refusal(transfer)) {
@@ -63,35 +95,33 @@ size_t MessageEndpoint::post(std::span<const Transfer> transfers) noexcept {
     }
     ++taken;
   }
-  size_t budget = kPostBytes;
-  move(budget);
+  move(budget_);
   if (can_send()) domain_->has_work(*this);
   return taken;
 }
 
 bool MessageEndpoint::take(const Transfer& transfer) noexcept {
   const size_t bytes = transfer.remote.bytes;
-  const bool small = transfer.verb == Verb::put && bytes <= kInline;
-  if (small && !blocked_ && !waits(transfer.signal.counter)) {
+  const bool put = transfer.verb == Verb::put, small = put && bytes <= kInline;
+  Op* op = nullptr;
+  if (put && bytes <= std::min(manners_.piece, budget_) && !blocked_ && !waits(transfer.signal.counter)) {
     Message m = put_message(place_of(transfer), 0, transfer.local.data, bytes);
     end_put(m.header, transfer.when, transfer.signal);
-    if (deliver(m) != Sent::no_room) {
-      if (transfer.when == When::reusable) add_done(transfer.cookie, Code::ok);
-      if (transfer.when != When::delivered) return true;
-      Op& op = ops_.take();
-      op.fill(transfer);
-      unacked_.push(op);
+    if (!small && transfer.when != When::delivered) m.op = op = &new_op(transfer);  // it may be kept
+    const Sent sent = deliver(m);
+    if (sent != Sent::no_room) {
+      budget_ -= bytes;
+      sent_at_once(transfer, op, sent);
       return true;
     }
-    if (state_ != State::ready) return false;
+    if (state_ != State::ready) return op != nullptr;  // which ended with the endpoint
   }
-  Op& op = ops_.take();
-  op.fill(transfer);
+  if (op == nullptr) op = &new_op(transfer);
   if (small && bytes != 0) {
-    std::memcpy(op.small.data(), op.local, bytes);
-    op.local = op.small.data();
+    std::memcpy(op->small.data(), op->local, bytes);
+    op->local = op->small.data();
   }
-  waiting_[transfer.signal.counter % 2].push(op);
+  waiting_[transfer.signal.counter % 2].push(*op);
   return true;
 }
 
@@ -187,20 +217,6 @@ bool MessageEndpoint::tell(Kind kind, uint64_t value) noexcept {
   m.header.kind = uint8_t(kind);
   m.header.value = value;
   return deliver(m) != Sent::no_room;
-}
-
-Sent MessageEndpoint::deliver(Message& m) noexcept {
-  Header& h = m.header;
-  h.to = theirs_.endpoint;
-  if (counted(Kind(h.kind))) h.number = out_number_;
-  const Sent sent = send(m);
-  if (sent == Sent::no_room) {
-    blocked_ = true;
-    return sent;
-  }
-  if (counted(Kind(h.kind))) ++out_number_;
-  if ((h.flags & kAsked) != 0) ++asked_;
-  return sent;
 }
 
 void MessageEndpoint::add_done(uint64_t cookie, Code code) noexcept {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
@@ -151,6 +152,39 @@ TEST(MessageEndpoint, WhatWasKeptIsLetGo) {
   EXPECT_EQ(p.a.dones[1].status, Code::aborted);
   EXPECT_EQ(p.b.end->counter(0), 1u);
   EXPECT_NE(p.b.end->error().find("closed this endpoint"), std::string_view::npos) << p.b.end->error();
+}
+
+TEST(MessageEndpoint, WhatIsOneMessageIsSentInThePost) {
+  Fabric keeping;
+  keeping.manners.piece = 1000;
+  keeping.keeps = true;
+  Pair p(keeping);
+  p.connect();
+  const std::array<Transfer, 3> puts = {p.from_a(Verb::put, 800, When::reusable, 1),
+                                        p.from_a(Verb::put, 900, When::delivered, 2),
+                                        p.from_a(Verb::put, 1000, When::never, 3)};
+  p.a.end->room = 2;
+  ASSERT_EQ(p.a.end->post(puts), 3u);
+  EXPECT_EQ(p.a.end->kept.size(), 2u);
+  EXPECT_EQ(p.a.end->room, 0u) << "the third waits";
+  p.poll();
+  EXPECT_TRUE(p.a.dones.empty()) << "nothing has gone";
+  p.a.end->room = SIZE_MAX;
+  p.poll();
+  EXPECT_EQ(p.a.end->kept.size(), 3u);
+  p.a.end->release_kept();
+  p.poll();
+  ASSERT_EQ(p.a.dones.size(), 2u);
+  EXPECT_EQ(p.a.dones[0].cookie, 1u);
+  EXPECT_EQ(p.a.dones[1].cookie, 2u);
+  EXPECT_EQ(p.b.end->counter(0), 3u);
+  EXPECT_EQ(p.a.memory, p.b.memory);
+  ASSERT_EQ(p.a.end->post(puts), 3u);
+  p.a.end->close();
+  p.poll();
+  ASSERT_EQ(p.a.dones.size(), 4u);
+  EXPECT_EQ(p.a.dones[2].status, Code::aborted);
+  EXPECT_EQ(p.a.dones[3].status, Code::aborted);
 }
 
 // Where a message makes the connection, one side alone begins.
