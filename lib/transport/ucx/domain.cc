@@ -92,17 +92,6 @@ void UcxDomain::lose(Peer& peer) noexcept {
   library_->close(peer.end);
 }
 
-Flight& UcxDomain::take_flight() noexcept {
-  Flight& flight = flights_.take();
-  flight.domain = this;
-  return flight;
-}
-
-void UcxDomain::give_flight(Flight& flight, Peer& peer, ucs_status_t status) noexcept {
-  if (status != UCS_OK) on_error(&peer, nullptr, status);
-  flights_.give(flight);
-}
-
 void UcxDomain::left_behind(size_t most, size_t flying) noexcept {
   flights_.unreserve(most - flying);
   strays_ += flying;
@@ -115,9 +104,8 @@ void UcxDomain::landed(Flight& flight, ucs_status_t status) noexcept {
     flights_.give(flight);
     return flights_.unreserve(1);
   }
-  if (status != UCS_OK) flight.message.op = nullptr;
-  owner->landed(flight);
-  give_flight(flight, *owner->peer(), status);
+  owner->landed(flight, status);
+  flights_.give(flight);
 }
 
 ucs_status_t UcxDomain::on_message(void* owner, const void* header, size_t header_bytes, void* data,
@@ -131,9 +119,10 @@ ucs_status_t UcxDomain::on_message(void* owner, const void* header, size_t heade
 }
 
 size_t UcxDomain::poll(std::span<Done> done) noexcept {
-  ucp_worker_progress(library_->worker());
-  if (lost_ != 0) {
-    lost_ = 0;
+  // Dones that wait are handed out without a system call, every other time.
+  rested_ = !rested_ && !done.empty() && !idle();
+  if (!rested_) ucp_worker_progress(library_->worker());
+  if (std::exchange(lost_, 0) != 0) {
     for (auto& peer : peers_) {
       if (peer->error != UCS_OK && peer->end != nullptr) lose(*peer);
     }

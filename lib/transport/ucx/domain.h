@@ -29,18 +29,17 @@ class UcxDomain final : public am::MessageDomain {
   Library& library() noexcept { return *library_; }
   // The peer of this ticket: known already, or met now.
   ucs_status_t meet(const am::Ticket& ticket, Peer*& peer) noexcept;
-  Flight& take_flight() noexcept;
-  // An error of a message is its peer's.
-  void give_flight(Flight& flight, Peer& peer, ucs_status_t status) noexcept;
+  Slab<Flight>& flights() noexcept { return flights_; }
   // Of the flights that an endpoint may have, so many are under way and have no owner any more.
   void left_behind(size_t most, size_t flying) noexcept;
   void landed(Flight& flight, ucs_status_t status) noexcept;
+  // An error of a message is its peer's, too.
+  static void on_error(void* peer, ucp_ep_h end, ucs_status_t status) noexcept;
 
  private:
   Result<std::unique_ptr<am::MessageEndpoint>> make(const am::TicketHead& mine, uint64_t cookie) override;
   static ucs_status_t on_message(void* domain, const void* header, size_t header_bytes, void* data,
                                  size_t bytes, const ucp_am_recv_param_t* param) noexcept;
-  static void on_error(void* peer, ucp_ep_h end, ucs_status_t status) noexcept;
   void lose(Peer& peer) noexcept;
 
   const Options options_;
@@ -48,6 +47,7 @@ class UcxDomain final : public am::MessageDomain {
   std::vector<std::unique_ptr<Peer>> peers_;
   size_t lost_ = 0;                   // peers, of whom endpoints were not told
   size_t strays_ = 0;                 // flights without owners
+  bool rested_ = false;               // the last poll did not ask UCX
   std::unique_ptr<Library> library_;  // goes before all of these
 };
 

@@ -4,6 +4,21 @@
 
 namespace plait::transport::ucx {
 
+namespace {
+
+// Sends the message without a Flight: the transport takes it from where it lies, before this returns.
+// UCS_ERR_NO_RESOURCE: it has no room, or sends nothing so long in this way; nothing was read.
+ucs_status_t send_now(ucp_ep_h end, const am::Message& message) noexcept {
+  ucp_request_param_t param;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  void* status = ucp_am_send_nbx(end, kMessages, &message.header, sizeof message.header, message.from,
+                                 message.bytes, &param);
+  return UCS_PTR_STATUS(status);
+}
+
+}  // namespace
+
 UcxEndpoint::UcxEndpoint(UcxDomain& domain, const am::TicketHead& mine, uint64_t cookie)
     : MessageEndpoint(domain, mine, cookie,
                       {.piece = domain.library().piece(), .out_of_turn = "UCX_MAX_EAGER_RAILS must be 1"}) {
@@ -35,8 +50,16 @@ void UcxEndpoint::lost(ucs_status_t status) noexcept {
 
 am::Sent UcxEndpoint::send(const am::Message& message) noexcept {
   if (peer_->end == nullptr) return am::Sent::done;  // it is lost, and nobody to tell
+  // Unless it would overtake those that wait, or is in two pieces (data).
+  const bool whole = message.from != nullptr || message.bytes == 0;
+  const bool at_once = whole && flying_ == 0 && message.bytes <= most_at_once_;
+  if (at_once) {
+    const ucs_status_t status = send_now(peer_->end, message);
+    if (status != UCS_ERR_NO_RESOURCE) return sent(status);
+  }
   if (flying_ >= kFlights || flying_bytes_ >= kFlyingBytes) return am::Sent::no_room;
-  Flight& flight = ours().take_flight();
+  Flight& flight = ours().flights().take();
+  flight.domain = &ours();
   flight.owner = this;
   flight.message = message;
   flight.next = std::exchange(flights_, &flight);
@@ -44,9 +67,16 @@ am::Sent UcxEndpoint::send(const am::Message& message) noexcept {
   flying_bytes_ += message.bytes;
   const ucs_status_t status = flight.send(peer_->end);
   if (status == UCS_INPROGRESS) return am::Sent::kept;
+  if (at_once && message.bytes > kInline) most_at_once_ = message.bytes - 1;  // there was room for it
   unlist(flight);
-  ours().give_flight(flight, *peer_, status);
-  return status == UCS_OK ? am::Sent::done : am::Sent::kept;  // an error will fail this endpoint
+  ours().flights().give(flight);
+  return sent(status);
+}
+
+am::Sent UcxEndpoint::sent(ucs_status_t status) noexcept {
+  if (status == UCS_OK) return am::Sent::done;
+  UcxDomain::on_error(peer_, peer_->end, status);  // and a poll will fail this endpoint
+  return am::Sent::kept;
 }
 
 void UcxEndpoint::unlist(Flight& flight) noexcept {
@@ -57,9 +87,9 @@ void UcxEndpoint::unlist(Flight& flight) noexcept {
   flying_bytes_ -= flight.message.bytes;
 }
 
-void UcxEndpoint::landed(Flight& flight) noexcept {
+void UcxEndpoint::landed(Flight& flight, ucs_status_t status) noexcept {
   unlist(flight);
-  if (flight.message.op != nullptr) released(*flight.message.op);
+  if (sent(status) == am::Sent::done && flight.message.op != nullptr) released(*flight.message.op);
   has_room();
 }
 

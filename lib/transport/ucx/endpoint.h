@@ -16,13 +16,14 @@ class UcxEndpoint final : public am::MessageEndpoint {
 
   // What the domain calls.
   Peer* peer() const noexcept { return peer_; }
-  void lost(ucs_status_t status) noexcept;  // the peer
-  void landed(Flight& flight) noexcept;     // UCX is done with it
+  void lost(ucs_status_t status) noexcept;                    // the peer
+  void landed(Flight& flight, ucs_status_t status) noexcept;  // UCX is done with it
 
  private:
   Status reach(const am::Ticket& peer) override;
   am::Sent send(const am::Message& message) noexcept override;
   void let_go() noexcept override;
+  am::Sent sent(ucs_status_t status) noexcept;  // what UCX says of a message
   UcxDomain& ours() const noexcept;
   std::string over_ucx(ucs_status_t status) const;
   void unlist(Flight& flight) noexcept;
@@ -30,6 +31,7 @@ class UcxEndpoint final : public am::MessageEndpoint {
   Peer* peer_ = nullptr;
   Flight* flights_ = nullptr;
   size_t flying_ = 0, flying_bytes_ = 0;
+  size_t most_at_once_ = SIZE_MAX;  // what is longer needs a Flight, as far as was seen
 };
 
 }  // namespace plait::transport::ucx

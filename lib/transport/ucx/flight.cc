@@ -47,21 +47,18 @@ void Flight::pack(std::byte* to, size_t offset, size_t most) const noexcept {
 }
 
 ucs_status_t Flight::send(ucp_ep_h end) noexcept {
-  const bool reads = message.bytes > kInline || am::Kind(message.header.kind) == am::Kind::data;
+  if (message.from != nullptr && message.bytes <= kInline) {
+    std::memcpy(small.data(), message.from, message.bytes);
+    message.from = small.data();
+  }
   ucp_request_param_t param;
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS |
+                       UCP_OP_ATTR_FIELD_DATATYPE;
   param.flags = UCP_AM_SEND_FLAG_EAGER;
   param.cb.send = on_sent;
   param.user_data = this;
-  if (reads) {
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-    param.datatype = packed();
-  } else if (message.bytes != 0) {
-    std::memcpy(small.data(), message.from, message.bytes);
-  }
-  void* request = ucp_am_send_nbx(end, kMessages, &message.header, sizeof message.header,
-                                  reads ? static_cast<const void*>(this) : small.data(),
-                                  reads ? 1 : message.bytes, &param);
+  param.datatype = packed();
+  void* request = ucp_am_send_nbx(end, kMessages, &message.header, sizeof message.header, this, 1, &param);
   return UCS_PTR_IS_PTR(request) ? UCS_INPROGRESS : UCS_PTR_STATUS(request);
 }
 
