@@ -1,11 +1,18 @@
 // What plait's put with a signal costs over UCX, beside the same loop with bare UCP calls:
 //
-//   bench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [TRANSPORTS [am | put]]
+//   bench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [TRANSPORTS [am | acked | put]]
 //
-// TRANSPORTS as UCX_TLS, "tcp" if none. The bare loop sends active messages and puts their bytes into a
-// buffer, UCX choosing the protocol; or puts, and flushes a stream of them in the end. It is UCX as it comes.
+// TRANSPORTS as UCX_TLS, "tcp" if none. The bare loop is UCX as it comes, which chooses the protocol:
+//
+//   am     active messages, whose target copies the bytes into a buffer, as plait's does. Of a stream 16 are
+//          under way until UCX is done with them (plait: `reusable`), and the target answers the last one.
+//   acked  the same, but a message of a stream is under way until the target has said that it came (plait:
+//          `delivered`); it says so after each look that found some.
+//   put    UCP's puts, with no signal; a stream of them is flushed in the end. Plait's as with am.
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -25,6 +32,9 @@ using namespace transport;
 
 constexpr int64_t kPatienceMs = 20'000;
 constexpr size_t kWindow = 16;  // messages of a stream under way
+constexpr unsigned kMessage = 1, kAnswer = 2;
+
+enum class Mode : uint8_t { am, acked, put };
 
 std::string device_of(const std::string& transports) { return transports == "tcp" ? "lo" : ""; }
 
@@ -32,7 +42,9 @@ Status late() { return Status(Code::timeout, "nothing moved for 20 s"); }
 
 class Plait final : public Contestant {
  public:
-  explicit Plait(std::string transports) : transports_(std::move(transports)) {}
+  Plait(std::string transports, Mode mode)
+      : transports_(std::move(transports)),
+        streamed_(mode == Mode::acked ? When::delivered : When::reusable) {}
 
   Status meet(const Party& party, size_t most) override {
     rank_ = party.rank();
@@ -86,9 +98,10 @@ class Plait final : public Contestant {
       dones_ += domain_->poll(some_);
       if (n % 1024 != 0) continue;
       if (end == 0) end = now_ns() + kPatienceMs * 1'000'000;
+      if (end_->state() == State::failed) return Status(Code::peer, std::string(end_->error()));
       if (now_ns() > end) return late();
     }
-    return end_->state() == State::ready ? Status() : Status(Code::peer, std::string(end_->error()));
+    return {};
   }
   Status await(uint64_t signals) {
     seen_ = signals;
@@ -106,7 +119,7 @@ class Plait final : public Contestant {
   }
   Status stream(const Load& load) {
     for (int i = 0; i < load.count; ++i) {
-      PLAIT_TRY(put(load.bytes, When::delivered));
+      PLAIT_TRY(put(load.bytes, i + 1 == load.count ? When::delivered : streamed_));
       PLAIT_TRY(wait([&] { return size_t(i) + 1 - dones_ < kWindow; }));
     }
     PLAIT_TRY(wait([&] { return dones_ == size_t(load.count); }));
@@ -115,6 +128,7 @@ class Plait final : public Contestant {
   }
 
   const std::string transports_;
+  const When streamed_;
   int rank_ = 0;
   Bytes memory_;
   std::unique_ptr<Domain> domain_;
@@ -133,7 +147,8 @@ Status check(ucs_status_t status, const char* what) {
 
 class Bare final : public Contestant {
  public:
-  Bare(std::string transports, bool puts) : transports_(std::move(transports)), puts_(puts) {}
+  Bare(std::string transports, Mode mode)
+      : transports_(std::move(transports)), puts_(mode == Mode::put), acked_(mode == Mode::acked) {}
 
   Status meet(const Party& party, size_t most) override {
     rank_ = party.rank();
@@ -169,7 +184,7 @@ class Bare final : public Contestant {
   }
 
   Status run(const Load& load) override {
-    if (load.kind == Kind::bandwidth) return stream(load);
+    if (load.kind == Kind::bandwidth) return acked_ ? acked_stream(load) : stream(load);
     for (int i = 0; i < load.count; ++i) {
       if (rank_ == 0) PLAIT_TRY(puts_ ? put_one(load.bytes) : send_one(load.bytes));
       PLAIT_TRY(puts_ ? await_byte(load.bytes) : await(seen_ + 1));
@@ -199,10 +214,13 @@ class Bare final : public Contestant {
     ucp_am_handler_param_t handler{};
     handler.field_mask =
         UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    handler.id = 1;
-    handler.cb = on_message;
     handler.arg = this;
-    return check(ucp_worker_set_am_recv_handler(worker_, &handler), "ucp_worker_set_am_recv_handler");
+    for (const unsigned id : {kMessage, kAnswer}) {
+      handler.id = id;
+      handler.cb = id == kMessage ? on_message : on_answer;
+      PLAIT_TRY(check(ucp_worker_set_am_recv_handler(worker_, &handler), "ucp_worker_set_am_recv_handler"));
+    }
+    return {};
   }
 
   static ucs_status_t on_message(void* arg, const void*, size_t, void* data, size_t bytes,
@@ -223,6 +241,12 @@ class Bare final : public Contestant {
     void* request = ucp_am_recv_data_nbx(me.worker_, data, me.memory_.data() + me.most_, bytes, &how);
     if (request == nullptr) ++me.came_;
     return UCS_INPROGRESS;
+  }
+
+  static ucs_status_t on_answer(void* arg, const void*, size_t, void* data, size_t bytes,
+                                const ucp_am_recv_param_t*) {
+    if (bytes == sizeof answered_) std::memcpy(&static_cast<Bare*>(arg)->answered_, data, bytes);
+    return UCS_OK;
   }
 
   template <class F>
@@ -259,7 +283,7 @@ class Bare final : public Contestant {
     return drain(kWindow - 1);
   }
   Status send_one(size_t bytes) {
-    return posted(ucp_am_send_nbx(end_, 1, nullptr, 0, memory_.data(), bytes, &plain_));
+    return posted(ucp_am_send_nbx(end_, kMessage, nullptr, 0, memory_.data(), bytes, &plain_));
   }
   Status put(size_t bytes) { return posted(ucp_put_nbx(end_, memory_.data(), bytes, there_, key_, &plain_)); }
   Status put_one(size_t bytes) {
@@ -282,8 +306,35 @@ class Bare final : public Contestant {
     return drain(0);
   }
 
+  // Says how many came: of two answers that wait the first may say what the second does.
+  Status answer(uint64_t came) {
+    if (told_ == came) return {};
+    told_ = came;
+    return posted(ucp_am_send_nbx(end_, kAnswer, nullptr, 0, &told_, sizeof told_, &plain_));
+  }
+  Status answer_stream(uint64_t count) {
+    const uint64_t before = seen_;
+    told_ = 0;
+    while (told_ != count) {
+      PLAIT_TRY(await(before + told_ + 1));
+      PLAIT_TRY(answer(came_ - before));
+    }
+    seen_ = before + count;
+    return drain(0);
+  }
+  Status acked_stream(const Load& load) {
+    if (rank_ == 1) return answer_stream(uint64_t(load.count));
+    answered_ = 0;
+    for (int i = 0; i < load.count; ++i) {
+      PLAIT_TRY(send_one(load.bytes));
+      PLAIT_TRY(wait([&] { return uint64_t(i) + 1 - answered_ < kWindow; }));
+    }
+    PLAIT_TRY(wait([&] { return answered_ == uint64_t(load.count); }));
+    return drain(0);
+  }
+
   const std::string transports_;
-  const bool puts_;
+  const bool puts_, acked_;
   int rank_ = 0;
   Bytes memory_;
   size_t most_ = 0;
@@ -291,7 +342,7 @@ class Bare final : public Contestant {
   ucp_worker_h worker_ = nullptr;
   ucp_ep_h end_ = nullptr;
   ucp_rkey_h key_ = nullptr;
-  uint64_t there_ = 0, came_ = 0, seen_ = 0;
+  uint64_t there_ = 0, came_ = 0, seen_ = 0, told_ = 0, answered_ = 0;
   uint8_t turn_ = 0;
   ucp_request_param_t plain_{};
   std::deque<void*> posted_;
@@ -301,19 +352,22 @@ int run(int argc, char** argv) {
   fabric::Options options;
   std::vector<std::string> rest;
   const Status parsed = fabric::parse(argc, argv, options, rest);
-  const bool puts = rest.size() == 2 && rest[1] == "put";
-  if (!parsed.ok() || rest.size() > 2 || (rest.size() == 2 && !puts && rest[1] != "am")) {
-    std::fprintf(stderr,
-                 "%s\nbench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [TRANSPORTS [am | put]]\n",
-                 std::string(parsed.text()).c_str());
+  constexpr std::array<std::string_view, 3> kModes = {"am", "acked", "put"};
+  const auto mode = rest.size() < 2 ? kModes.begin() : std::ranges::find(kModes, rest[1]);
+  if (!parsed.ok() || rest.size() > 2 || mode == kModes.end()) {
+    std::fprintf(
+        stderr,
+        "%s\nbench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [TRANSPORTS [am | acked | put]]\n",
+        std::string(parsed.text()).c_str());
     return 2;
   }
   const std::string transports = rest.empty() ? "tcp" : rest[0];
+  const auto chosen = Mode(mode - kModes.begin());
   const auto make = [&](int which) -> Result<std::unique_ptr<Contestant>> {
-    if (which == 0) return std::unique_ptr<Contestant>(std::make_unique<Plait>(transports));
-    return std::unique_ptr<Contestant>(std::make_unique<Bare>(transports, puts));
+    if (which == 0) return std::unique_ptr<Contestant>(std::make_unique<Plait>(transports, chosen));
+    return std::unique_ptr<Contestant>(std::make_unique<Bare>(transports, chosen));
   };
-  return fabric::duel("ucx over " + transports + ", bare: " + (puts ? "ucp_put" : "ucp_am"), make, options);
+  return fabric::duel("ucx over " + transports + ", bare: " + std::string(*mode), make, options);
 }
 
 }  // namespace

@@ -99,9 +99,8 @@ class Rank {
     for (const Row& row : rows_) {
       const double ours = median(row.seconds[0]), bare = median(row.seconds[1]);
       const bool large = row.load.bytes >= options_.large;
-      const bool counts = large || row.load.kind == Kind::latency;
-      const bool good = !counts || (large ? ours <= bare * (1 + options_.large_share)
-                                          : ours <= bare + options_.small_ns * 1e-9);
+      const bool good =
+          large ? ours <= bare * (1 + options_.large_share) : ours <= bare + options_.small_ns * 1e-9;
       std::printf("%-10s %10zu %12.3f %12.3f %10.0f %8.1f%s\n",
                   row.load.kind == Kind::latency ? "latency" : "bandwidth", row.load.bytes, ours * 1e6,
                   bare * 1e6, (ours - bare) * 1e9, bare == 0 ? 0 : (ours / bare - 1) * 100,

@@ -57,8 +57,7 @@ struct Options {
   int rounds = 15;
   double seconds = 0.02;  // a turn, about
   bool pin = true;        // rank i to the i-th processor that this process may use
-  // Plait may be so far behind in latency below `large`; and so much, in latency and bandwidth, from there
-  // on.
+  // Plait may be so far behind a message below `large`; and so much from there on.
   double small_ns = 300, large_share = 0.05;
   size_t large = 65536;
   // Sizes of bandwidth begin here.
