@@ -6,9 +6,13 @@
 
 #include "base/text.h"
 #include "collectives/exchange/msccl_file.h"
-#include "collectives/exchange/xml.h"
+#include "documents/xml.h"
 
 namespace plait::collectives::exchange::msccl {
+
+using documents::read_xml;
+using documents::XmlElement;
+using documents::XmlHandler;
 
 namespace {
 

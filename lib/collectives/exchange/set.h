@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "collectives/algorithms.h"
 #include "collectives/program.h"
+#include "documents/text_file.h"
 
 namespace plait::collectives::exchange {
 
@@ -68,17 +69,13 @@ class Budget {
   uint64_t cells_ = 0, steps_ = 0, touches_ = 0;
 };
 
-// "ring.json:17: why", Code::invalid.
-Status refuse(const std::string& file, uint32_t line, std::string why);
+using documents::read_file;
+using documents::refuse;
+using documents::write_file;
 
 // What a refusal of prove() says, with the file and, where it names a step, the line that this step was read
 // from.
 Status located(const ProgramSet& set, bool in_place, const Status& status);
-
-// The whole of a file. Refused when it cannot be read or is longer than `most` bytes.
-Result<std::string> read_file(const std::string& path, size_t most);
-// Writes a file, or stdout where the path is "-".
-Status write_file(const std::string& path, std::string_view text);
 
 // What is wrong with numbers that must agree whatever the format; empty when nothing is. `chunks` fits the
 // collective.

@@ -4,9 +4,13 @@
 #include <map>
 
 #include "collectives/cells.h"
-#include "collectives/exchange/canvas.h"
+#include "documents/canvas.h"
 
 namespace plait::collectives::exchange {
+
+using documents::Canvas;
+using documents::colour_of;
+using documents::escaped;
 
 namespace {
 

@@ -3,14 +3,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "collectives/exchange/canvas.h"
 #include "collectives/exchange/svg.h"
 #include "collectives/exchange/trace.h"
-#include "collectives/exchange/xml.h"
+#include "documents/canvas.h"
+#include "documents/xml.h"
 #include "unit/exchange/sets.h"
 
 namespace plait::collectives::exchange {
 namespace {
+
+using namespace documents;
 
 ProgramSet set_of(Collective collective, std::string_view name, int n) {
   return build_set(*find_algorithm(collective, name), n, 0);

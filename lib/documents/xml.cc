@@ -1,19 +1,20 @@
-#include "collectives/exchange/xml.h"
+#include "documents/xml.h"
 
 #include <expat.h>
 
 #include <memory>
 
 #include "base/text.h"
-#include "collectives/exchange/set.h"
+#include "documents/text_file.h"
 
-namespace plait::collectives::exchange {
+namespace plait::documents {
 
 namespace {
 
 struct Reading {
   XML_Parser parser;
   XmlHandler& handler;
+  DocumentType type;
   uint32_t depth = 0;
   std::string error = {};
   uint32_t line = 0;
@@ -36,9 +37,10 @@ void on_open(void* data, const char* name, const char** attributes) {
 
 void on_close(void* data, const char*) { static_cast<Reading*>(data)->depth--; }
 
-void on_document_type(void* data, const char*, const char*, const char*, int) {
-  static_cast<Reading*>(data)->stop(
-      "a document type, which a program does not need: it could expand without bound");
+void on_document_type(void* data, const char*, const char*, const char*, int declares) {
+  auto& reading = *static_cast<Reading*>(data);
+  if (declares != 0 || reading.type == DocumentType::refused)
+    reading.stop("a document type, which this file does not need: it could expand without bound");
 }
 
 }  // namespace
@@ -50,11 +52,11 @@ std::optional<std::string_view> XmlElement::find(std::string_view attribute) con
   return {};
 }
 
-Status read_xml(std::string_view text, const std::string& file, XmlHandler& handler) {
+Status read_xml(std::string_view text, const std::string& file, XmlHandler& handler, DocumentType type) {
   const std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> parser(XML_ParserCreate(nullptr),
                                                                             XML_ParserFree);
   if (!parser) return {Code::memory, file + ": no memory for a parser of XML"};
-  Reading reading{.parser = parser.get(), .handler = handler};
+  Reading reading{.parser = parser.get(), .handler = handler, .type = type};
   XML_SetUserData(parser.get(), &reading);
   XML_SetElementHandler(parser.get(), on_open, on_close);
   XML_SetStartDoctypeDeclHandler(parser.get(), on_document_type);
@@ -74,4 +76,4 @@ Status read_xml(std::string_view text, const std::string& file, XmlHandler& hand
   return reading.error.empty() ? Status() : refuse(file, reading.line, reading.error);
 }
 
-}  // namespace plait::collectives::exchange
+}  // namespace plait::documents

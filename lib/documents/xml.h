@@ -1,5 +1,5 @@
-// Reads XML from strangers: elements and attributes only. No document types, so no entities to expand, no
-// network, and no nesting beyond what the caller takes.
+// Reads XML from strangers: elements and attributes only. No entities to expand, no network, and no nesting
+// beyond what the caller takes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace plait::collectives::exchange {
+namespace plait::documents {
 
 // An element as it opens. Valid until the handler returns.
 class XmlElement {
@@ -36,8 +36,13 @@ class XmlHandler {
   virtual std::string open(const XmlElement& element) = 0;
 };
 
+// A document type is refused, or passed over where it only names a file, which is never opened. One with
+// declarations of its own is refused in either case.
+enum class DocumentType : uint8_t { refused, named };
+
 // `file` is for the sentences of refusals, which begin with "FILE:LINE: ". Code::invalid: not well-formed, a
 // document type, or refused by the handler.
-Status read_xml(std::string_view text, const std::string& file, XmlHandler& handler);
+Status read_xml(std::string_view text, const std::string& file, XmlHandler& handler,
+                DocumentType type = DocumentType::refused);
 
-}  // namespace plait::collectives::exchange
+}  // namespace plait::documents

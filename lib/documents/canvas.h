@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace plait::collectives::exchange {
+namespace plait::documents {
 
 // "#3366aa" of a chunk: hues as far apart as the number of chunks allows, all about equally dark.
 std::string colour_of(uint32_t chunk, uint32_t chunks);
@@ -40,4 +40,4 @@ class Canvas {
   std::string out_;
 };
 
-}  // namespace plait::collectives::exchange
+}  // namespace plait::documents

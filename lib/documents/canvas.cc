@@ -1,9 +1,9 @@
-#include "collectives/exchange/canvas.h"
+#include "documents/canvas.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace plait::collectives::exchange {
+namespace plait::documents {
 
 std::string colour_of(uint32_t chunk, uint32_t chunks) {
   // Neighbours in a ring of chunks shall not look alike: few hues, in two shades.
@@ -54,4 +54,4 @@ void Canvas::label(double x, double y, std::string_view text, std::string_view c
       filled ? "#fff" : colour, escaped(text));
 }
 
-}  // namespace plait::collectives::exchange
+}  // namespace plait::documents
