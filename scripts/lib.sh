@@ -3,7 +3,7 @@
 build_packages=(meson ninja-build gcc g++ pkg-config libhwy-dev libspdlog-dev libssl-dev libcli11-dev nlohmann-json3-dev libexpat1-dev)
 test_packages=(libgtest-dev cmake iproute2 nftables openmpi-bin libopenmpi-dev mpich slurm-wlm munge tcpdump
   libucx-dev libfabric-dev libibverbs-dev librdmacm-dev ibverbs-providers qemu-system-x86 busybox-static cpio kmod
-  iptables perftest strace liburing-dev)
+  iptables perftest strace liburing-dev libhwloc-dev)
 sanitizer_packages=(clang libclang-rt-14-dev)
 # Debug information is for the stacks of sanitizers: lines suffice, and cost the compiler a quarter less.
 lean=(-Ddebug=false -Dcpp_args=-g1 -Dc_args=-g1)

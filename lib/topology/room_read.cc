@@ -27,8 +27,11 @@ Words split(std::string_view line, std::string_view at) {
 }
 
 bool number(std::string_view word, uint32_t& value) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && end == word.data() + word.size();
+  uint32_t read = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), read);
+  if (error != std::errc() || end != word.data() + word.size()) return false;
+  value = read;
+  return true;
 }
 
 std::string quoted(std::string_view word) { return fmt::format("'{}'", word.substr(0, 40)); }
