@@ -23,7 +23,8 @@ Result<Graph> read_this_machine() {
     return Status(Code::system, "hwloc could not look at this machine: is /sys mounted?");
   Result<Graph> graph = read_hwloc_xml({xml, size_t(bytes > 0 ? bytes - 1 : 0)}, "this machine");
   hwloc_free_xmlbuffer(raw, xml);
-  return graph;
+  if (!graph.ok()) return graph;
+  return with_network(*graph, "/sys");
 }
 #else
 Result<Graph> read_this_machine() {

@@ -41,6 +41,12 @@ Path path_of(const Graph& g, NodeId place, NodeId nic, NodeId top) {
   return parted ? Path::other_numa : Path::same_numa;
 }
 
+// NICs that are in a node, by number.
+void collect(const Graph& g, NodeId in, std::vector<NodeId>& nics) {
+  if (g.node(in).kind == Kind::nic && !g.node(in).dead) nics.push_back(in);
+  for (const NodeId child : g.children_of(in)) collect(g, child, nics);
+}
+
 }  // namespace
 
 std::string_view name_of(Path path) noexcept {
@@ -52,21 +58,15 @@ std::string_view name_of(Path path) noexcept {
 std::vector<Way> nics_of(const Graph& g, NodeId place) {
   std::vector<Way> ways;
   const NodeId host = g.within(place, Kind::host);
-  const NodeId last = host == kNone ? uint32_t(g.nodes().size()) - 1 : kNone;
-  // A host's nodes are those that are in it; they need not be consecutive.
-  const auto nics = g.of(Kind::nic);
-  for (auto at = last == kNone ? std::lower_bound(nics.begin(), nics.end(), host) : nics.begin();
-       at != nics.end(); ++at) {
-    if (host != kNone && g.within(*at, Kind::host) != host) {
-      if (*at > host && g.node(host).parent == g.node(g.within(*at, Kind::host)).parent) break;
-      continue;
-    }
-    if (g.node(*at).dead) continue;
-    const NodeId top = g.common(place, *at);
-    Way way{.nic = *at, .path = path_of(g, place, *at, top)};
+  std::vector<NodeId> nics;
+  collect(g, host == kNone ? 0 : host, nics);
+  std::sort(nics.begin(), nics.end());
+  for (const NodeId nic : nics) {
+    const NodeId top = g.common(place, nic);
+    Way way{.nic = nic, .path = path_of(g, place, nic, top)};
     climb(g, place, top, way);
-    climb(g, *at, top, way);
-    const double port = g.node(*at).port_bytes_per_s;
+    climb(g, nic, top, way);
+    const double port = g.node(nic).port_bytes_per_s;
     if (port > 0) way.bytes_per_s = way.bytes_per_s == 0 ? port : std::min(way.bytes_per_s, port);
     ways.push_back(way);
   }

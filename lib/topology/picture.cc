@@ -2,6 +2,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -52,6 +53,10 @@ class Boxes {
   explicit Boxes(const Graph& g) : g_(g), box_(g.nodes().size()) {}
 
   std::string run() {
+    for (const Node& n : g_.nodes()) {
+      for (const std::string& l : lines_of(n))
+        longest_[size_t(n.kind)] = std::max(longest_[size_t(n.kind)], l.size());
+    }
     for (NodeId id = uint32_t(g_.nodes().size()); id-- > 0;) measure(id);
     place(0, kMargin, kMargin);
     const double arcs = links_need();
@@ -90,10 +95,8 @@ class Boxes {
     Box& b = box_[id];
     b.lines = lines_of(g_.node(id));
     const auto children = g_.children_of(id);
-    size_t longest = 0;
-    for (const std::string& l : b.lines) longest = std::max(longest, l.size());
-    if (children.empty()) {
-      b.w = 14 + 6.6 * double(longest);
+    if (children.empty()) {  // those of a kind are as wide, so that alike machines look alike
+      b.w = 14 + 6.6 * double(longest_[size_t(g_.node(id).kind)]);
       b.h = 8 + kLine * double(b.lines.size());
       return;
     }
@@ -165,6 +168,7 @@ class Boxes {
   }
 
   const Graph& g_;
+  std::array<size_t, kKinds> longest_{};
   std::vector<Box> box_;
   Canvas c_;
 };

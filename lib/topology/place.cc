@@ -45,7 +45,7 @@ Placement exact_ring(const Fabric& f, const Allowed& allowed, uint32_t k, Placem
 }
 
 Placement long_ring(const Fabric& f, const Allowed& allowed, uint32_t k, Placement p, uint64_t effort) {
-  const std::vector<uint32_t> cycle = grow_cycle(f, allowed, k, effort / 4);
+  const std::vector<uint32_t> cycle = grow_cycle(f, allowed, k, effort / 8);
   if (cycle.empty()) {
     p.why = "no ring was found";
     return p;

@@ -17,7 +17,12 @@ Result<Graph> read_nccl_xml(std::string_view text, const std::string& file);
 // accelerators by class (3D and display controllers, processing accelerators). Refused with "FILE:LINE: why".
 Result<Graph> read_hwloc_xml(std::string_view text, const std::string& file);
 
-// This machine, by libhwloc. Code::unsupported: built without it.
+// The same machine with the names and rates of its NICs that the kernel tells: of network interfaces
+// (ROOT/class/net/*) and RDMA devices (ROOT/class/infiniband/*), matched by PCI address. What is not there or
+// not understood changes nothing; nothing outside of ROOT is read but through its links.
+Result<Graph> with_network(const Graph& graph, const std::string& root);
+
+// This machine, by libhwloc and the kernel (/sys). Code::unsupported: built without it.
 Result<Graph> read_this_machine();
 
 }  // namespace plait::topology

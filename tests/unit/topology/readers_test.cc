@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "documents/text_file.h"
 #include "topology/levels.h"
 #include "topology/report.h"
+#include "topology/units.h"
 
 namespace plait::topology {
 namespace {
@@ -77,6 +81,38 @@ TEST(Live, ThisMachineHasCores) {
   ASSERT_TRUE(g.ok()) << g.status().text();
   EXPECT_EQ(g->of(Kind::host).size(), 1u);
   EXPECT_GE(g->of(Kind::core).size(), 1u);
+}
+
+// As the kernel lays it out: class/net/NAME and class/infiniband/NAME with a link to the device.
+void put_file(const std::filesystem::path& path, std::string_view text) {
+  std::filesystem::create_directories(path.parent_path());
+  ASSERT_TRUE(documents::write_file(path, text).ok());
+}
+TEST(Sysfs, NicsHaveNamesAndRates) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(testing::TempDir()) / "plait-sysfs";
+  fs::remove_all(root);
+  for (const char* device : {"0000:05:00.0", "0000:85:00.0", "0000:00:1f.6"})
+    fs::create_directories(root / "devices" / device);
+  put_file(root / "class/net/eno1/speed", "1000\n");
+  put_file(root / "class/net/down0/speed", "-1\n");
+  put_file(root / "class/net/lo/speed", "nonsense\n");
+  put_file(root / "class/infiniband/mlx5_9/ports/1/rate", "200 Gb/sec (4X HDR)\n");
+  fs::create_directory_symlink("../../../devices/0000:00:1f.6", root / "class/net/eno1/device");
+  fs::create_directory_symlink("../../../devices/0000:85:00.0", root / "class/net/down0/device");
+  fs::create_directory_symlink("../../../devices/0000:05:00.0", root / "class/infiniband/mlx5_9/device");
+  const auto text = documents::read_file(PLAIT_GOLDEN "/gpu-server.hwloc.xml", 1 << 20);
+  const auto before = read_hwloc_xml(*text, "x");
+  ASSERT_TRUE(before.ok());
+  const auto g = with_network(*before, root);
+  ASSERT_TRUE(g.ok()) << g.status().text();
+  ASSERT_EQ(g->nodes().size(), before->nodes().size());
+  std::string all;
+  for (const NodeId nic : g->of(Kind::nic))
+    all += g->node(nic).name + " " + show_bit_rate(g->node(nic).port_bytes_per_s) + "; ";
+  EXPECT_EQ(all, "mlx5_9 200 Gb/s; eno1 1 Gb/s; down0 ?; ");
+  EXPECT_TRUE(with_network(*before, root / "nowhere").ok());
+  fs::remove_all(root);
 }
 
 TEST(Nics, NodesOfOneHostOnly) {
