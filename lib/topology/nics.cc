@@ -25,6 +25,19 @@ uint32_t switches(const Graph& g, NodeId from, NodeId top) {
   return count;
 }
 
+// NUMA nodes, or else sockets, of a host.
+size_t parts(const Graph& g, NodeId host) {
+  for (const Kind kind : {Kind::numa, Kind::package}) {
+    size_t count = 0;
+    for (const NodeId id : g.children_of(host)) {
+      count += g.node(id).kind == kind ? 1 : 0;
+      for (const NodeId in : g.children_of(id)) count += g.node(in).kind == kind ? 1 : 0;
+    }
+    if (count > 0) return count;
+  }
+  return 1;
+}
+
 Path path_of(const Graph& g, NodeId place, NodeId nic, NodeId top) {
   const Kind kind = g.node(top).kind;
   if (kind == Kind::pci_switch) {
@@ -36,9 +49,8 @@ Path path_of(const Graph& g, NodeId place, NodeId nic, NodeId top) {
   const NodeId a = g.within(place, Kind::numa), b = g.within(nic, Kind::numa);
   if (a != kNone && b != kNone) return a == b ? Path::same_numa : Path::other_numa;
   if (kind == Kind::package) return Path::same_numa;
-  // A host without NUMA nodes or sockets has one of them.
-  const bool parted = g.within(place, Kind::package) != kNone || a != kNone || b != kNone;
-  return parted ? Path::other_numa : Path::same_numa;
+  // One of the two is nowhere in particular: in a host of one part that is near.
+  return parts(g, top) > 1 ? Path::other_numa : Path::same_numa;
 }
 
 // NICs that are in a node, by number.
