@@ -166,7 +166,7 @@ std::string to_json(const Job& job, const Placement& p) {
                            {"chips", p.chips},     {"wanted", job.chips},  {"bound", p.bound},
                            {"links", p.inner},     {"free_beside", p.edge}};
   if (p.bytes_per_s > 0) j["slowest_link_bytes_per_s"] = p.bytes_per_s;
-  if (!p.found) j["gap"] = p.bound > p.chips.size() ? p.bound - p.chips.size() : 0;
+  if (!p.found && !p.chips.empty()) j["gap"] = p.bound > p.chips.size() ? p.bound - p.chips.size() : 0;
   if (!p.why.empty()) j["why"] = p.why;
   return dump(j, -1);
 }
