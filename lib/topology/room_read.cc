@@ -99,7 +99,7 @@ class Reader {
 
   Room room_;
   std::vector<Factor> pod_;
-  bool hosts_given_ = false, chips_given_ = false, shape_given_ = false, anything_ = false, spread_ = false;
+  bool hosts_given_ = false, chips_given_ = false, anything_ = false, spread_ = false;
   bool nics_given_ = false, cores_given_ = false, sockets_given_ = false;
 };
 

@@ -61,8 +61,6 @@ std::string tiers(const std::vector<Tier>& t) {
 std::string write_room(const Room& r) {
   const auto pod_end = r.factors.begin() + r.pod_factors;
   const std::string pod = shape({r.factors.begin(), pod_end}), inside = shape({pod_end, r.factors.end()});
-  uint64_t shaped = 1;
-  for (const Factor& f : r.factors) shaped *= f.size;
   std::string text = fmt::format("{} hosts", r.hosts);
   if (r.chips_per_host > 0) text += fmt::format(" x {} chips", r.chips_per_host);
   if (r.nics_per_host > 0)
