@@ -76,6 +76,9 @@ TEST(HwlocXml, RefusesByLine) {
 }
 
 TEST(Live, ThisMachineHasCores) {
+#ifdef PLAIT_SANITIZED
+  GTEST_SKIP() << "hwloc's plugin for PCI leaks, and is unloaded then, so that no suppression names it";
+#endif
   const auto g = read_this_machine();
   if (!g.ok() && g.status().code() == Code::unsupported) GTEST_SKIP() << g.status().text();
   ASSERT_TRUE(g.ok()) << g.status().text();
