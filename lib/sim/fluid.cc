@@ -16,7 +16,6 @@ uint32_t Fluid::open(int32_t from, int32_t to, double cap) {
   const uint32_t number = free_.back();
   free_.pop_back();
   Bundle& b = bundles_[number];
-  b.ends[0] = from, b.ends[1] = to;
   b.cap = cap, b.latency = 0, b.rate = 0, b.had = 0;
   b.route.clear();
   route_.clear();
@@ -121,8 +120,8 @@ void Fluid::set_rate(uint32_t bundle, double rate, double now) {
 void Fluid::schedule(uint32_t bundle, double now) {
   const Bundle& b = bundles_[bundle];
   const double rest = std::max(0.0, b.flows.top().end - b.had);
-  if (rest == 0) return agenda_.set(bundle, now);
   if (b.rate <= 0) return agenda_.remove(bundle);
+  if (rest == 0) return agenda_.set(bundle, now);
   agenda_.set(bundle, b.at + rest / b.rate);
 }
 

@@ -36,6 +36,7 @@ class Fluid {
   // Seconds of its links, and what a flow alone would have.
   double latency(uint32_t bundle) const noexcept { return bundles_[bundle].latency; }
   double best(uint32_t bundle) const noexcept;
+  uint32_t hops(uint32_t bundle) const noexcept { return uint32_t(bundles_[bundle].route.size()); }
   // One flow more, known by `token`.
   void add(uint32_t bundle, double bytes, uint32_t token, double now);
   void set_capacity(uint32_t link, double capacity, double now);
@@ -59,8 +60,6 @@ class Fluid {
   double rate(uint32_t bundle) const noexcept { return bundles_[bundle].rate; }
   // The first link of the bundle's route that moves nothing; kNone: there is none.
   uint32_t dead_link(uint32_t bundle) const noexcept;
-  // Who has flows in the link now, as numbers that `pairs` names.
-  std::span<const int32_t> ends(uint32_t bundle) const noexcept { return bundles_[bundle].ends; }
 
  private:
   struct Member {
@@ -84,7 +83,6 @@ class Fluid {
     bool operator<(const Flow& o) const noexcept { return end < o.end || (end == o.end && token < o.token); }
   };
   struct Bundle {
-    int32_t ends[2] = {-1, -1};
     double cap = kNever, latency = 0, rate = 0;
     double had = 0, at = 0;  // bytes that each flow since the beginning has had by then
     uint32_t seen = 0;
