@@ -71,8 +71,8 @@ constexpr size_t kMostSlices = 2'000'000;
 
 struct Options {
   bool timeline = false;
-  // Called every so often with the share that is done, and the time of the simulation.
-  std::function<void(double share, double seconds)> progress;
+  // Called every so often with the share that is done; false ends the run with Code::timeout.
+  std::function<bool(double share)> progress;
 };
 
 // Runs `scripts` on the first places of the network. Memory: a few hundred bytes a rank, two bytes a node for

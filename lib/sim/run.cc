@@ -94,8 +94,7 @@ void Run::loop() {
   while (status_.ok()) {
     // What rounding alone tells apart is one instant, in which rates are found once.
     const double instant = now_ * (1 + 1e-12);
-    if ((++events_ & (kEvery - 1)) == 0 && options_.progress)
-      options_.progress(double(finished_) / double(all_), now_);
+    if ((++events_ & (kEvery - 1)) == 0 && options_.progress && !options_.progress(share())) return give_up();
     if (!heap_.empty() && heap_.top().time <= now_) {
       const Event e = heap_.top();
       heap_.pop();
@@ -110,13 +109,17 @@ void Run::loop() {
       now_ = heap_.top().time;
     } else if (fluid_.unsettled()) {
       fluid_.settle(now_);
-      refills_++;
+      if ((++refills_ & 63) == 0 && options_.progress && !options_.progress(share())) return give_up();
     } else {
       const double next = std::min(fluid_.next(), heap_.empty() ? Fluid::kNever : heap_.top().time);
       if (next == Fluid::kNever) return;
       now_ = next;
     }
   }
+}
+
+void Run::give_up() {
+  status_ = {Code::timeout, fmt::format("took too long: {:.2g} % were done", 100 * share())};
 }
 
 void Run::handle(const Event& e) {

@@ -95,6 +95,8 @@ class Run {
   void place();
   void begin_segment(uint32_t rank, uint32_t slot, uint32_t segment);
   void loop();
+  void give_up();
+  double share() const noexcept { return all_ == 0 ? 1 : double(finished_) / double(all_); }
   void handle(const Event& e);
   void at(double time, What what, uint32_t id);
 
