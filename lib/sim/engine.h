@@ -67,7 +67,7 @@ struct Outcome {
   bool slices_cut = false;  // there were more than kMostSlices
 };
 
-constexpr size_t kMostSlices = 2'000'000;
+constexpr size_t kMostSlices = 500'000;
 
 struct Options {
   bool timeline = false;

@@ -37,7 +37,7 @@ bool put(const nlohmann::json& value, T& number) {
 Parameters default_parameters() {
   Parameters p;
   p.endpoint.send = p.endpoint.recv = 2e-7;
-  p.endpoint.fold = p.endpoint.copy = 1e-11;
+  p.endpoint.fold = 2e-12;
   p.endpoint.engines = 4;
   p.hop = 1e-7;
   return p;

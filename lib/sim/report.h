@@ -20,7 +20,13 @@ struct Report {
   const Network* network = nullptr;
   Outcome outcome;
   size_t scripts = 0;  // distinct programs
+  // Pairs of ranks that send over the busiest link: some of them, and how many there are.
+  std::vector<std::pair<int32_t, int32_t>> crossing;
+  uint64_t crossings = 0;
 };
+
+// Finds those, once all else is there.
+void find_crossing(Report& report, const Scripts& scripts);
 
 // "1.35 ms", "4.2 us"; "1.5 GB/s"; "256 MiB".
 std::string time_text(double seconds);
@@ -30,6 +36,16 @@ std::string size_text(uint64_t bytes);
 double algorithm_bandwidth(const Report& report);  // bytes a second; 0 where nothing is moved
 double bus_bandwidth(const Report& report);
 
+// "97 %". The part of the run's time that so many seconds are.
+std::string percent_text(double share);
+double per_time(const Report& report, double seconds);
+
+// What each Path::Part is called in tables, and in words.
+struct PartWords {
+  const char *name, *says;
+};
+const PartWords& words_of(Path::Part part);
+
 // The link that is nearest to its limit: the bytes that it carried, by those it could have carried in the
 // time.
 struct Busiest {
@@ -38,6 +54,8 @@ struct Busiest {
   double busy = 0;   // of the time
 };
 Busiest busiest_link(const Report& report);
+// All that carried anything, the nearest to their limits first.
+std::vector<Busiest> links_by_use(const Report& report);
 
 // The page that plait-sim prints: result, what limits it, links, ranks.
 std::string words_of(const Report& report);

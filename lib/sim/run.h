@@ -132,6 +132,7 @@ class Run {
   void ready(uint32_t message);
   void sent(uint32_t message);
   void give_back(uint32_t message);
+  void taken(uint32_t message);
   Path arrived(const Message& m) const;
   double occupied(const Rank& rank, double bytes) const noexcept;
   uint32_t receiver(const Message& m) const noexcept { return uint32_t(lanes_[m.stream].peer); }

@@ -31,6 +31,14 @@ uint32_t Run::make_message(uint32_t r, const Task& task, const Path& path) {
   return number;
 }
 
+// A receive is over: its sender may send another.
+void Run::taken(uint32_t message) {
+  const Message& m = messages_[message];
+  if (p_.credits > 0 && !ideal_)
+    at(now_ + m.latency, What::credit, uint32_t(size_t(m.stream) * windows_ + m.slot));
+  give_back(message);
+}
+
 // Two are done with a message: who sent it, when it has left, and who has taken it.
 void Run::give_back(uint32_t message) {
   Message& m = messages_[message];

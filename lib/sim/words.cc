@@ -78,7 +78,8 @@ Result<int> Words::take_count(int64_t most) {
 Result<double> Words::take_rate() {
   auto value = take_number(1e12);
   if (!value.ok()) return value;
-  const std::string word = take();
+  const std::string word = peek();
+  (void)take();
   std::string_view left;
   if (const double bits = unit(word, "b/s", "kKMGT", left); bits > 0) return *value * bits / 8;
   if (const double bytes = unit(word, "B/s", "kKMGT", left); bytes > 0) return *value * bytes;
@@ -88,7 +89,8 @@ Result<double> Words::take_rate() {
 Result<double> Words::take_time() {
   auto value = take_number(1e12);
   if (!value.ok()) return value;
-  const std::string word = take();
+  const std::string word = peek();
+  (void)take();
   std::string_view left;
   if (const double seconds = unit(word, "s", "num", left); seconds > 0) return *value * seconds;
   return Status(Code::invalid, fmt::format("'{}' is no time, such as us or ms", word));

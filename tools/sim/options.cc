@@ -18,7 +18,7 @@ constexpr const char* kHelp =
 
 Usage: plait-sim COLLECTIVE --room ROOM --size BYTES (-A WAY... | --all)
 
-  --room ROOM        in words, or a file that has them: 'ring 8', 'torus 8x8x4',
+  --room ROOM        in words, or a file of them: 'ring 8', 'torus 8x8x4',
                      'mesh 32x32 400Gb/s 1us', 'hybrid cube mesh', 'ideal 8',
                      '2 leaves x 4 hosts x 8 chips x 4 nics oversubscribed 2'
   --size BYTES       of the vector: 64K, 256M, 1G (default 1M)
