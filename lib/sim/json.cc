@@ -48,7 +48,7 @@ std::string to_json(const Report& r) {
                   {"links", links},
                   {"per_rank", ranks},
                   {"stuck", stuck}};
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace plait::sim

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/words.h"
+
 namespace plait::sim {
 
 namespace {
@@ -105,8 +107,9 @@ Result<std::vector<uint32_t>> find_links(const Network& network, const std::stri
   const int32_t a = find_node(network, first), b = find_node(network, second);
   if (a < 0 || b < 0) {
     const std::string& missing = a < 0 ? first : second;
-    return Status(Code::invalid, fmt::format("there is no '{}' in this room; there are {} to {}", missing,
-                                             network.name(0), network.name(network.nodes() - 1)));
+    return Status(Code::invalid,
+                  fmt::format("there is no '{}' in this room; there are {} to {}", shown(missing),
+                              network.name(0), network.name(network.nodes() - 1)));
   }
   std::vector<uint32_t> found;
   for (uint32_t i = 0; i < network.links(); i++) {
@@ -114,7 +117,8 @@ Result<std::vector<uint32_t>> find_links(const Network& network, const std::stri
     if ((l.from == a && l.to == b) || (l.from == b && l.to == a)) found.push_back(i);
   }
   if (found.empty())
-    return Status(Code::invalid, fmt::format("there is no link between {} and {}", first, second));
+    return Status(Code::invalid,
+                  fmt::format("there is no link between {} and {}", shown(first), shown(second)));
   return found;
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/words.h"
+
 namespace plait::sim {
 
 namespace {
@@ -48,14 +50,17 @@ Status read_parameters(std::string_view text, const std::string& file, Parameter
   if (!json.is_object())
     return {Code::invalid, file + ": no JSON object of parameters, such as {\"latency\": 1e-6}"};
   Parameters p = parameters;
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string key = item.key();
+    const auto& value = item.value();
     bool known = false, fits = false;
     each(p, [&](std::string_view name, auto& number) {
       if (name == key) known = true, fits = put(value, number);
     });
     std::string names;
     each(p, [&](std::string_view name, auto&) { names += (names.empty() ? "" : ", ") + std::string(name); });
-    if (!known) return {Code::invalid, fmt::format("{}: there is no '{}'; there are {}", file, key, names)};
+    if (!known)
+      return {Code::invalid, fmt::format("{}: there is no '{}'; there are {}", file, shown(key), names)};
     if (!fits) return {Code::invalid, fmt::format("{}: {} is no number that it could be", file, key)};
   }
   if (Status status = check(p); !status.ok())

@@ -27,6 +27,7 @@ Status read_sizes(Words& words, Said& said) {
     places *= *size;
     if (places > kMostPlaces) return too_many();
     said.sizes.push_back(*size);
+    if (said.sizes.size() > 8) return {Code::invalid, "a room has at most 8 dimensions"};
   } while (words.skip("x"));
   return {};
 }
@@ -47,7 +48,8 @@ Status read_hosts(Words& words, Said& said) {
     else if (unit == "nics" || unit == "nic")
       c.nics = *size;
     else
-      return {Code::invalid, fmt::format("'{}' where leaves, hosts, chips or nics are expected", unit)};
+      return {Code::invalid,
+              fmt::format("'{}' where leaves, hosts, chips or nics are expected", shown(unit))};
   } while (words.skip("x"));
   if (int64_t{c.leaves} * c.hosts > kMostPlaces ||
       int64_t{c.leaves} * c.hosts * std::max(c.chips, c.nics) > kMostPlaces)
@@ -67,7 +69,7 @@ Status read_kind(Words& words, Said& said) {
   }
   return {Code::invalid,
           fmt::format("'{}' is no room: ideal, ring, mesh, torus, hybrid cube mesh, or '4 hosts x 8 chips'",
-                      said.kind)};
+                      shown(said.kind))};
 }
 
 Status read_options(Words& words, Said& said) {
@@ -87,10 +89,12 @@ Status read_options(Words& words, Said& said) {
       PLAIT_TRY(put(words.take_rate(), said.clos.inside.capacity));
     } else if (said.kind == "hosts" && words.skip("oversubscribed")) {
       PLAIT_TRY(put(words.take_number(1e6), said.clos.oversubscribed));
+      if (said.clos.oversubscribed < 1)
+        return {Code::invalid, "oversubscribed by 1 is not at all; less is not understood"};
     } else if (said.kind == "hosts" && words.skip("switch")) {
       PLAIT_TRY(put(words.take_rate(), said.clos.leaf_capacity));
     } else {
-      return {Code::invalid, fmt::format("'{}' is not understood", words.peek())};
+      return {Code::invalid, fmt::format("'{}' is not understood", shown(words.peek()))};
     }
   }
   return {};
@@ -127,7 +131,7 @@ Result<Room> read_room(std::string_view text) {
   Said said;
   Status status = read_kind(words, said);
   if (status.ok()) status = read_options(words, said);
-  if (!status.ok()) return Status(Code::invalid, fmt::format("room '{}': {}", text, status.text()));
+  if (!status.ok()) return Status(Code::invalid, fmt::format("room '{}': {}", shown(text), status.text()));
   return make(said);
 }
 
@@ -144,14 +148,14 @@ Result<uint64_t> read_size(std::string_view text) {
   if (unit == "M") shift = 20;
   if (unit == "G") shift = 30;
   if (shift < 0 || !words.done())
-    return Status(Code::invalid, fmt::format("'{}' is no size, such as 64K, 256M or 1G", text));
+    return Status(Code::invalid, fmt::format("'{}' is no size, such as 64K, 256M or 1G", shown(text)));
   return uint64_t(*value * double(uint64_t{1} << shift));
 }
 
 Result<double> read_time(std::string_view text) {
   Words words(text);
   auto time = words.take_time();
-  if (time.ok() && !words.done()) return Status(Code::invalid, fmt::format("'{}' is no time", text));
+  if (time.ok() && !words.done()) return Status(Code::invalid, fmt::format("'{}' is no time", shown(text)));
   return time;
 }
 

@@ -96,10 +96,16 @@ double Cut::part(uint64_t all, uint32_t segment) const noexcept {
 
 Status Scripts::add(const Program& p, int32_t ranks, const Cut& cut) {
   PLAIT_TRY(check(p, ranks));
-  auto ends = chain_ends(p);
-  if (!ends.ok()) return ends.status();
+  std::vector<uint32_t> ends(p.steps.size());
+  std::iota(ends.begin(), ends.end(), 0u);
+  if (std::any_of(p.steps.begin(), p.steps.end(),
+                  [](const Step& s) { return s.flags & collectives::kChain; })) {
+    auto found = chain_ends(p);
+    if (!found.ok()) return found.status();
+    ends = std::move(*found);
+  }
   Cast cast;
-  Script script = read(p, *ends, cut, cast);
+  Script script = read(p, ends, cut, cast);
   for (const Node& node : script.nodes) {
     if (node.waits >= UINT16_MAX)
       return {Code::unsupported, fmt::format("rank {}: a step waits for {} others", p.rank, node.waits)};

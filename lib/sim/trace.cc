@@ -12,6 +12,10 @@ namespace plait::sim {
 
 namespace {
 
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 class Tracer {
  public:
   explicit Tracer(const Report& report) : r_(report), slices_(report.outcome.slices.size()) {
@@ -24,7 +28,7 @@ class Tracer {
 
   std::string run() {
     out_ = fmt::format("{{\"displayTimeUnit\": \"ns\", \"otherData\": {{\"room\": {}, \"algorithm\": {}}},\n",
-                       nlohmann::json(r_.room).dump(), nlohmann::json(r_.way).dump());
+                       quoted(r_.room), quoted(r_.way));
     out_ += "\"traceEvents\": [\n";
     for (size_t i = 0; i < slices_.size();) {
       size_t end = i;

@@ -25,7 +25,8 @@ Status read_when(Words& words, double& at) {
 }
 
 Status finished(const Words& words) {
-  return words.done() ? Status() : Status(Code::invalid, fmt::format("'{}' is too much", words.peek()));
+  return words.done() ? Status()
+                      : Status(Code::invalid, fmt::format("'{}' is too much", shown(words.peek())));
 }
 
 Status read_link(bool cut, Words& words, const Room& room, WhatIf& out) {
@@ -54,14 +55,14 @@ Status read_link(bool cut, Words& words, const Room& room, WhatIf& out) {
 Status read_ranks(Words& words, const Room& room, int32_t ranks, Change change, WhatIf& out) {
   const std::string what = words.take();
   if (what != "rank" && !(what == "host" && change.kind == Change::Kind::slow))
-    return {Code::invalid, fmt::format("'{}' where a rank, a host or a link is expected", what)};
+    return {Code::invalid, fmt::format("'{}' where a rank, a host or a link is expected", shown(what))};
   const int size = what == "host" ? room.host : 1;
   const std::string name = words.take();
   int64_t number = -1;
   if (name.find_first_not_of("0123456789") == std::string::npos && !name.empty() && name.size() < 9)
     number = std::stoll(name);
   if (number < 0 || number * size >= ranks)
-    return {Code::invalid, fmt::format("there is no {} {}", what, name)};
+    return {Code::invalid, fmt::format("there is no {} {}", what, shown(name))};
   if (change.kind == Change::Kind::slow) {
     if (!words.skip("by")) return {Code::invalid, "how slow? 'slow host 2 by 3'"};
     auto factor = words.take_number(1e6);
@@ -96,7 +97,7 @@ Status read_what_if(const std::string& text, const Room& room, int32_t ranks, Wh
   Words words(text);
   const Status status = read(words, room, ranks, what_if);
   if (status.ok()) return status;
-  return {Code::invalid, fmt::format("--what-if '{}': {}", text, status.text())};
+  return {Code::invalid, fmt::format("--what-if '{}': {}", shown(text), status.text())};
 }
 
 }  // namespace plait::sim

@@ -31,6 +31,14 @@ double unit(std::string_view word, std::string_view base, std::string_view prefi
 
 }  // namespace
 
+std::string shown(std::string_view text) {
+  constexpr size_t kMost = 100;
+  std::string out(text.substr(0, kMost));
+  for (char& c : out)
+    if (c < ' ' || c > '~') c = c == '\n' || c == '\t' ? ' ' : '?';
+  return text.size() > kMost ? out + "..." : out;
+}
+
 Words::Words(std::string_view text) : text_(text) {
   for (size_t i = 0; i < text.size();) {
     if (space(text[i])) {
@@ -56,13 +64,13 @@ bool Words::skip(std::string_view word) {
 }
 
 Result<double> Words::take_number(double most) {
-  if (!number()) return Status(Code::invalid, fmt::format("'{}' where a number is expected", peek()));
+  if (!number()) return Status(Code::invalid, fmt::format("'{}' where a number is expected", shown(peek())));
   const std::string text = take();
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0 ||
       value > most)
-    return Status(Code::invalid, fmt::format("'{}' is no number above 0 and up to {:g}", text, most));
+    return Status(Code::invalid, fmt::format("'{}' is no number above 0 and up to {:g}", shown(text), most));
   return value;
 }
 
@@ -71,7 +79,7 @@ Result<int> Words::take_count(int64_t most) {
   auto value = take_number(double(most));
   if (!value.ok()) return value.status();
   if (*value != std::floor(*value))
-    return Status(Code::invalid, fmt::format("'{}' is no whole number", text));
+    return Status(Code::invalid, fmt::format("'{}' is no whole number", shown(text)));
   return int(*value);
 }
 
@@ -83,7 +91,8 @@ Result<double> Words::take_rate() {
   std::string_view left;
   if (const double bits = unit(word, "b/s", "kKMGT", left); bits > 0) return *value * bits / 8;
   if (const double bytes = unit(word, "B/s", "kKMGT", left); bytes > 0) return *value * bytes;
-  return Status(Code::invalid, fmt::format("'{}' is no rate, such as Gb/s (bits) or GB/s (bytes)", word));
+  return Status(Code::invalid,
+                fmt::format("'{}' is no rate, such as Gb/s (bits) or GB/s (bytes)", shown(word)));
 }
 
 Result<double> Words::take_time() {
@@ -93,7 +102,7 @@ Result<double> Words::take_time() {
   (void)take();
   std::string_view left;
   if (const double seconds = unit(word, "s", "num", left); seconds > 0) return *value * seconds;
-  return Status(Code::invalid, fmt::format("'{}' is no time, such as us or ms", word));
+  return Status(Code::invalid, fmt::format("'{}' is no time, such as us or ms", shown(word)));
 }
 
 std::string Words::rest() const { return done() ? "" : text_.substr(all_[next_].at); }

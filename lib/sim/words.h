@@ -10,6 +10,9 @@
 
 namespace plait::sim {
 
+// Fit to be shown: printable ASCII, not too much of it.
+std::string shown(std::string_view text);
+
 class Words {
  public:
   explicit Words(std::string_view text);

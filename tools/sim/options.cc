@@ -8,6 +8,7 @@
 
 #include "collectives/collective.h"
 #include "plait/plait.h"
+#include "sim/words.h"
 
 namespace plait::simtool {
 namespace {
@@ -87,6 +88,7 @@ Status read_room(const Raw& raw, Options& o) {
   }
   auto room = sim::read_room(o.room_text);
   if (!room.ok()) return room.status();
+  o.room_text = sim::shown(o.room_text);
   o.room = std::move(*room);
   return {};
 }

@@ -1,6 +1,7 @@
 // The simulator against the cost machine, and against what is written on paper.
 #include <cmath>
 
+#include "collectives/compose.h"
 #include "collectives/machine/cost.h"
 #include "sim/engine.h"
 #include "sim/networks.h"
@@ -111,6 +112,26 @@ TEST(Papers, RingOnARing) {
       EXPECT_NEAR(o.links[0].bytes, 2 * (n - 1) * share, 1e-6);
     }
   }
+}
+
+// Row by row and column by column, of a thousand places: each shard goes around its row, then its column, and
+// back.
+TEST(Papers, TwoRingsOnATorus) {
+  auto torus = lattice({32, 32}, true, {kCapacity, kLatency});
+  auto hierarchy = Hierarchy::make({{32}, {32}});
+  auto rings = Composition::make(Collective::allreduce, "ring/ring", std::move(*hierarchy));
+  ASSERT_TRUE(rings.ok()) << rings.status().text();
+  const double row = 32'000 / kCapacity, column = 1000 / kCapacity;
+  Scripts scripts;
+  const Cut cut(even_sizes(1'024'000, rings->chunks()));
+  for (int r = 0; r < 1024; r++) ASSERT_TRUE(scripts.add(*rings->build(r, 0, true), 1024, cut).ok());
+  Parameters p;
+  p.endpoint.fold = kFold;
+  auto o = simulate(scripts, cut, *torus, p);
+  ASSERT_TRUE(o.ok()) << o.status().text();
+  const double want = 62 * (2 * kLatency + row + column) + 31 * 33'000 * kFold;
+  EXPECT_NEAR(o->seconds, want, want * kExact);
+  EXPECT_EQ(o->messages, 1024u * 4 * 31);
 }
 
 // A star of cables: each pair of partners has links of its own.

@@ -68,6 +68,9 @@ TEST(Rooms, AreRefusedByTheWordThatIsNotUnderstood) {
   EXPECT_NE(refusal("mesh 999999x999999").find("at most"), std::string::npos);
   EXPECT_NE(refusal("mesh 1048576x1048576x1048576x1048576").find("at most"), std::string::npos);
   EXPECT_NE(refusal("1048576 leaves x 1048576 hosts x 1048576 chips").find("at most"), std::string::npos);
+  EXPECT_NE(refusal("mesh 1x1x1x1x1x1x1x1x1").find("at most 8 dimensions"), std::string::npos);
+  EXPECT_NE(refusal("4 hosts oversubscribed 0.5").find("oversubscribed by 1"), std::string::npos);
+  EXPECT_NE(refusal("mesh \x01").find("'?' where a number is expected"), std::string::npos);
   EXPECT_NE(refusal("1...2 hosts").find("no number"), std::string::npos);
 }
 
