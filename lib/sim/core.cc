@@ -5,8 +5,6 @@ namespace plait::sim {
 
 namespace {
 
-constexpr uint16_t kDone = UINT16_MAX;
-
 // A number in [0, 1) for each two words: splitmix64.
 double uniform(uint64_t seed, uint64_t what) noexcept {
   uint64_t z = seed + what * 0x9e3779b97f4a7c15u;
@@ -132,7 +130,6 @@ void Run::done(uint32_t r, uint32_t slot_number, uint32_t node) {
   Rank& rank = ranks_[r];
   const Script& script = *rank.script;
   Slot& slot = slots_[size_t(r) * windows_ + slot_number];
-  waits_[rank.waits + slot_number * script.nodes.size() + node] = kDone;
   finished_++;
   rank.use.finish = now_;
   if (now_ >= end_) end_ = now_, end_path_ = context_;

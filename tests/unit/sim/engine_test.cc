@@ -91,6 +91,19 @@ TEST(Engine, EnginesAreMessagesAtATime) {
   }
 }
 
+TEST(Engine, ASwitchMovesSoMuchInAll) {
+  const auto exchange = programs_of(algorithm(Collective::alltoall, "pairwise"), 4, true);
+  Job job{exchange, 1000};
+  job.parameters.endpoint.engines = 0;
+  auto seconds = [&](double capacity) {
+    return run(job, *clos({.hosts = 4, .inside = {1e300, 0}, .nic = {100, 0}, .leaf_capacity = capacity}))
+        .seconds;
+  };
+  EXPECT_NEAR(seconds(0), 30, 1e-6);
+  EXPECT_NEAR(seconds(400), 30, 1e-6);  // all four at once
+  EXPECT_NEAR(seconds(100), 120, 1e-6);
+}
+
 TEST(Engine, SegmentsMoveTheSameBytes) {
   auto torus = lattice({4, 4}, true, {1e9, 1e-6});
   for (const char* name : {"ring", "swing", "rabenseifner", "double_tree", "direct"}) {
