@@ -121,7 +121,7 @@ struct icl_device_info {
   uint64_t max_transfer;           /* bytes of a descriptor */
   uint32_t device_memory;          /* 1: icl_register takes ICL_DEVICE_POINTER */
 };
-icl_status icl_device_info(struct icl_device* device, struct icl_device_info* info);
+icl_status icl_query_device(struct icl_device* device, struct icl_device_info* info);
 
 enum icl_chip_state { ICL_CHIP_ABSENT, ICL_CHIP_RUNNING, ICL_CHIP_DEAD, ICL_CHIP_LEFT };
 struct icl_chip_info {
@@ -133,7 +133,7 @@ struct icl_chip_info {
   uint64_t memory, free;  /* of the chip; free: of chips owned, else 0 */
   int32_t temperature_mC; /* INT32_MIN: not known */
 };
-icl_status icl_chip_info(struct icl_device* device, uint32_t chip, struct icl_chip_info* info);
+icl_status icl_query_chip(struct icl_device* device, uint32_t chip, struct icl_chip_info* info);
 
 enum icl_port_state { ICL_PORT_NONE, ICL_PORT_TRAINING, ICL_PORT_UP, ICL_PORT_DOWN };
 /* Counters grow from the time the chip was opened. Each way: tx leaves by this port, rx came by it. */
@@ -155,7 +155,7 @@ struct icl_port_info {
   uint32_t far_chip, far_port; /* as the far end said; ICL_ANY before it said anything */
   struct icl_port_counters counters; /* of any chip, as its owner counts */
 };
-icl_status icl_port_info(struct icl_device* device, uint32_t chip, uint32_t port, struct icl_port_info* info);
+icl_status icl_query_port(struct icl_device* device, uint32_t chip, uint32_t port, struct icl_port_info* info);
 
 enum icl_event_kind { ICL_EVENT_LINK_UP = 1, ICL_EVENT_LINK_DOWN, ICL_EVENT_LINK_DEGRADED, ICL_EVENT_CHIP_DEAD,
                       ICL_EVENT_CHIP_UP, ICL_EVENT_CHIP_RESET, ICL_EVENT_LOST };
@@ -237,7 +237,7 @@ const void* icl_ticket(const struct icl_queue* queue);
  * ICL_ERR_UNREACHABLE: no route there, or none back. */
 icl_status icl_connect(struct icl_queue* queue, const void* peer_ticket);
 
-enum icl_queue_state { ICL_QUEUE_OPENED, ICL_QUEUE_CONNECTED, ICL_QUEUE_FAILED };
+enum { ICL_QUEUE_OPENED, ICL_QUEUE_CONNECTED, ICL_QUEUE_FAILED };
 uint32_t icl_queue_state(const struct icl_queue* queue);
 /* Why it failed: what, which chip, port and far end, what to try. NUL-terminated, cut to `room`; "" while it did not. */
 void icl_queue_why(const struct icl_queue* queue, char* text, size_t room);
