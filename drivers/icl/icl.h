@@ -153,6 +153,7 @@ struct icl_port_info {
   uint32_t quads, quads_up;/* built, and working now */
   uint32_t mbps;           /* each way, of quads_up */
   uint32_t far_chip, far_port; /* as the far end said; ICL_ANY before it said anything */
+  uint32_t planned_chip, planned_port; /* as the pod was planned, ICL_ANY without a plan: compare, to find wrong cables */
   struct icl_port_counters counters; /* of any chip, as its owner counts */
 };
 icl_status icl_query_port(struct icl_device* device, uint32_t chip, uint32_t port, struct icl_port_info* info);
@@ -221,7 +222,7 @@ struct icl_queue_config {
   uint32_t chip;       /* whose engine; owned by the device */
   uint32_t depth;      /* a power of two; descriptors posted and not done, and completions wanted and not taken: each at
                           most so many. Default 64 */
-  uint32_t timeout_ms; /* the oldest descriptor may take so long. Default 10000 */
+  uint32_t timeout_ms; /* fails when nothing of the oldest descriptor moved for so long. Default 10000 */
   uint32_t reserved;
   uint64_t cookie;     /* comes back with the queue's failure */
   void* stream;        /* of the accelerator, whose order descriptors wait in; NULL; else ICL_ERR_UNSUPPORTED where unknown */

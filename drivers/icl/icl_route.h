@@ -29,7 +29,7 @@ icl_status icl_graph_new(uint32_t chips, uint32_t ports, struct icl_graph** grap
  * A link of `custom` joins two chips by their lowest free ports, or by those named. Several links may join two chips.
  * ICL_ERR_INVALID says which word. `text` may be any bytes up to its NUL. */
 icl_status icl_graph_parse(const char* text, struct icl_graph** graph);
-/* As the ports of the device's pod say. */
+/* As the ports of the device's pod are planned, or say. */
 icl_status icl_graph_read(struct icl_device* device, struct icl_graph** graph);
 void icl_graph_free(struct icl_graph* graph);
 /* Joins two free ports of two chips. ICL_ERR_INVALID, ICL_ERR_BUSY (a port is joined already). */

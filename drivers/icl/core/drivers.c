@@ -1,4 +1,6 @@
 /* The drivers of this library: a new one is a line here. */
 #include "../icl_driver.h"
 
-const struct icl_driver* const icl_drivers[] = {NULL};
+extern const struct icl_driver icl_emu_driver;
+
+const struct icl_driver* const icl_drivers[] = {&icl_emu_driver, NULL};

@@ -74,10 +74,10 @@ icl_status icl_graph_read(struct icl_device* device, struct icl_graph** graph) {
   for (uint32_t i = 0; status == ICL_OK && i < info.chips * info.ports; i++) {
     struct icl_port_info port = {.struct_size = sizeof port};
     status = icl_query_port(device, i / info.ports, i % info.ports, &port);
-    const bool first = port.far_chip != ICL_ANY && port.far_chip * info.ports + port.far_port > i;
-    if (status == ICL_OK && first)
-      status = icl_graph_join(g, (struct icl_end){i / info.ports, i % info.ports},
-                              (struct icl_end){port.far_chip, port.far_port});
+    struct icl_end far = {port.planned_chip, port.planned_port};
+    if (far.chip == ICL_ANY) far = (struct icl_end){port.far_chip, port.far_port};
+    if (status == ICL_OK && far.chip != ICL_ANY && far.chip * info.ports + far.port > i)
+      status = icl_graph_join(g, (struct icl_end){i / info.ports, i % info.ports}, far);
   }
   if (status == ICL_OK)
     *graph = g;
