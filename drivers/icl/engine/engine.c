@@ -66,6 +66,7 @@ static void show_port(struct icl_port* p) {
   atomic_store(&p->in->acked, (uint64_t)p->generation << 32);
   atomic_store(&p->out->stalled, 0);
   p->state = ICL_PORT_TRAINING;
+  atomic_store(&p->words->begun_ns, icl_now_ns());
   atomic_store(&p->words->trained, (uint64_t)p->generation << 8 | ICL_PORT_TRAINING);
   atomic_store(&p->words->self, UINT64_C(1) << 63 | p->chip->number << 8 | p->number);
 }
@@ -113,6 +114,8 @@ static void run_chip(struct icl_chip* chip) {
   atomic_fetch_add(&words->incarnation, 1);
   for (uint32_t p = 0; p < chip->engine->base.ports; p++) show_port(&chip->ports[p]);
   atomic_store(&words->state, ICL_CHIP_RUNNING);
+  for (uint32_t p = 0; p < chip->engine->base.ports; p++)
+    if (chip->ports[p].far_chip != ICL_ANY) icl_port_wake(chip->ports[p].far_words);
 }
 
 static icl_status start_threads(struct icl_engine* e) {

@@ -136,6 +136,8 @@ void icl_switch_drop(struct icl_port* p) {
       fifo->head++;
       ICL_COUNT(p, dropped, 1);
       icl_switch_free(in, i % s->channels);
+      if (fifo->head != fifo->tail)
+        icl_port_wake(p->chip->ports[buffer(in, i % s->channels, fifo->head)->out_port].words);
     }
   }
 }

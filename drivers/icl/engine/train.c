@@ -7,8 +7,6 @@
 
 #include "engine.h"
 
-#define LOOK_NS UINT64_C(5000000)
-
 bool icl_port_is_cut(const struct icl_port* port, uint64_t now) {
   return atomic_load_explicit(&port->words->cut_until_ns, memory_order_relaxed) > now;
 }
@@ -33,12 +31,14 @@ static void begin(struct icl_port* p, uint32_t generation) {
   for (uint32_t c = 0; c < ICL_MAX_CHANNELS; c++) atomic_store(&p->in->freed[c], zero);
   atomic_store(&p->in->naks, zero);
   atomic_store(&p->in->acked, zero);
+  atomic_store(&p->words->begun_ns, icl_now_ns());
   pthread_mutex_unlock(&p->chip->lock);
 }
 
-static void lose(struct icl_port* p, uint64_t now, uint32_t state) {
+/* `when_ns`: queues that were connected later have lost nothing. */
+static void lose(struct icl_port* p, uint64_t when_ns, uint32_t state) {
   ICL_COUNT(p, downs, 1);
-  atomic_store(&p->words->last_down_ns, now);
+  atomic_store(&p->words->last_down_ns, when_ns);
   icl_event_put(p->chip->engine, ICL_EVENT_LINK_DOWN, p->chip->number, p->number, p->far_chip, p->far_port);
   begin(p, p->generation + 1);
   show(p, state);
@@ -78,10 +78,14 @@ static void train_up(struct icl_port* p, bool far_runs, uint32_t far_generation,
 
 static void hold_up(struct icl_port* p, bool far_runs, uint32_t far_generation, bool cut, uint64_t now) {
   const bool reset = atomic_exchange(&p->reset, 0) != 0;
-  if (cut || !far_runs)
+  if (cut || !far_runs) {
     lose(p, now, ICL_PORT_DOWN);
-  else if (reset || far_generation != p->generation)
+  } else if (reset) {
     lose(p, now, ICL_PORT_TRAINING);
+  } else if (far_generation != p->generation) { /* the far end lost the link, or is another process's now: since when? */
+    const uint64_t begun = atomic_load(&p->far_words->begun_ns);
+    lose(p, begun != 0 && begun < now ? begun : now, ICL_PORT_TRAINING);
+  }
 }
 
 bool icl_train(struct icl_port* p, uint64_t now) {

@@ -57,7 +57,8 @@ struct icl_port_words {
   _Atomic uint64_t cut_until_ns; /* faults on order: a tool writes */
   _Atomic uint32_t quads_cut, errors_ppm, seed, reserved1;
   _Atomic uint64_t counters[sizeof(struct icl_port_counters) / 8]; /* the owner */
-  uint64_t reserved2[5];
+  _Atomic uint64_t begun_ns; /* the owner: when its generation began */
+  uint64_t reserved2[4];
 };
 
 struct icl_lane { /* one direction of a link */
