@@ -1,5 +1,5 @@
-// What the inter-chip-link driver parses: pods and routes as text, keys and tickets, faults, and the head of a pod that
-// somebody else wrote. The first byte chooses.
+// What the inter-chip-link driver parses: pods and routes as text, keys and tickets, faults, and the head of
+// a pod that somebody else wrote. The first byte chooses.
 #include "drivers/icl/emu/emu.h"
 #include "drivers/icl/icl_driver.h"
 #include "fuzz.h"
@@ -53,7 +53,8 @@ void check_bytes(const std::string& bytes) {
   }
   if (icl_ticket_read(padded.data(), &ticket) == ICL_OK) {
     icl_ticket_write(&ticket, again.data());
-    require(again.substr(0, ICL_TICKET_BYTES) == padded.substr(0, ICL_TICKET_BYTES), "a ticket written again is the same");
+    require(again.substr(0, ICL_TICKET_BYTES) == padded.substr(0, ICL_TICKET_BYTES),
+            "a ticket written again is the same");
   }
 }
 
@@ -65,10 +66,18 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string rest(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 4) {
-    case 0: check_graph(rest); break;
-    case 1: check_routes(rest); break;
-    case 2: check_bytes(rest); break;
-    default: fuzz_icl_window(rest.data(), rest.size()); break;
+    case 0:
+      check_graph(rest);
+      break;
+    case 1:
+      check_routes(rest);
+      break;
+    case 2:
+      check_bytes(rest);
+      break;
+    default:
+      fuzz_icl_window(rest.data(), rest.size());
+      break;
   }
   return 0;
 }
