@@ -1,4 +1,6 @@
 // icl-ping: latency and bandwidth between two chips, with the way there.
+#include <poll.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -125,8 +127,14 @@ void measure_bandwidth(const End& a) {
   const uint32_t count = std::clamp<uint32_t>(options.count / 10, 8, 1000);
   for (uint32_t posted = 0, done = 0; done < count;) {
     icl_completion c{};
-    if (posted < count && a.post(options.bytes, ICL_WANT_COMPLETION, false)) posted++;
-    if (icl_poll(a.ring, &c, 1) == 0) continue;
+    const bool more = posted < count && a.post(options.bytes, ICL_WANT_COMPLETION, false);
+    posted += more;
+    if (icl_poll(a.ring, &c, 1) == 0) {
+      // Who sleeps leaves the cores to the engines.
+      pollfd wake = {icl_wait_fd(a.ring), POLLIN, 0};
+      if (!more && icl_arm(a.ring) == ICL_OK) poll(&wake, 1, 1000);
+      continue;
+    }
     if (c.status != ICL_OK) a.fail();
     done++;
   }

@@ -233,7 +233,7 @@ void icl_switch_flush(struct icl_port* port); /* what came by it */
 void icl_switch_drop(struct icl_port* port);  /* what would leave by it */
 bool icl_port_has_credit(struct icl_port* port, uint32_t channel);
 
-/* requester.c, responder.c, under the chip's lock */
+/* schedule.c, requester.c, responder.c, under the chip's lock */
 void icl_queue_enlist(struct icl_chip_queue* queue);   /* if it has something to send */
 void icl_queue_schedule(struct icl_chip_queue* queue); /* and wakes its port */
 void icl_queue_unlist(struct icl_chip_queue* queue);
