@@ -75,7 +75,8 @@ static void watch_progress(struct icl_chip_queue* q, uint64_t now) {
   const uint64_t mark = (uint64_t)done << 32 | q->acked;
   const uint64_t got = q->work[done & (q->depth - 1)].got;
   const bool idle = done == atomic_load(&q->posted);
-  if (idle || mark != q->watched || got != q->watched_got) {
+  const bool young = now < q->watched_since_ns; /* connected since this look at the chip began */
+  if (idle || young || mark != q->watched || got != q->watched_got) {
     q->watched = mark;
     q->watched_got = got;
     q->watched_since_ns = now;
