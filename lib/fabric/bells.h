@@ -2,7 +2,8 @@
 // the bell, and scatters them to their place and to a ring of bells in the target's memory. The target looks
 // at the ring; its provider makes no completion. A bell holds a word of the user's, says which lap of the
 // ring it is of, so that one which is half there is not there yet, and how many bells of the other way were
-// heard: so none is written over before. Both ways of one pair of endpoints; one thread at a time.
+// heard: so none is written over before; and whether much came with it. Both ways of one pair of endpoints;
+// one thread at a time.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,7 @@ namespace plait::fabric {
 class Bells {
  public:
   static constexpr uint64_t kRing = 1024;
+  static constexpr size_t kMuch = 8192;  // bytes of a write; more than a stream's receiver reads ahead
   static constexpr uint64_t kSpare = 8;  // for bells that only say what was heard
 
   Status open(const Device& device);
@@ -24,8 +26,9 @@ class Bells {
   // Mine to the peer: the next one's number, its place in the peer's ring, in bytes, and itself.
   uint64_t sent() const noexcept { return sent_; }
   uint64_t place() const noexcept { return sent_ % kRing * sizeof(uint64_t); }
-  uint64_t next(uint32_t word) const noexcept {
-    return uint64_t{lap(sent_)} << 56 | uint64_t{uint16_t(heard_)} << 32 | word;
+  uint64_t next(uint32_t word, size_t bytes) const noexcept {
+    return uint64_t{lap(sent_)} << 56 | uint64_t{bytes >= kMuch} << 48 | uint64_t{uint16_t(heard_)} << 32 |
+           word;
   }
   bool has_room() const noexcept { return sent_ - taken_ < kRing - kSpare; }
   // Whether the peer, who may have nothing to say that I would answer, must be told now what I heard.
@@ -41,6 +44,7 @@ class Bells {
   std::optional<uint32_t> front() const noexcept {
     return rang(heard_) ? std::optional(uint32_t(at(heard_))) : std::nullopt;
   }
+  bool much() const noexcept { return (at(heard_) >> 48 & 1) != 0; }  // came with the next one
   // Hears it. False: it says that the peer heard what I never sent.
   bool hear() noexcept;
   // Rings one that came another way than by a write. False: it is none of those that may come now.

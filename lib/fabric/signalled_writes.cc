@@ -32,7 +32,7 @@ ssize_t SignalledWrites::write(const Write& w) noexcept {
   Slot& slot = *free_;
   const bool small = w.bytes <= kSmall;
   if (small && w.bytes != 0) std::memcpy(slot.small.data(), w.from, w.bytes);
-  slot.bell = bells_.next(w.word);
+  slot.bell = bells_.next(w.word, w.bytes);
   const size_t bell_bytes = rings_ ? sizeof slot.bell : 0;
   const iovec from[2] = {{small ? slot.small.data() : const_cast<void*>(w.from), w.bytes},
                          {&slot.bell, bell_bytes}};
@@ -58,7 +58,7 @@ ssize_t SignalledWrites::write(const Write& w) noexcept {
 }
 
 ssize_t SignalledWrites::ring(uint64_t to, uint32_t word) noexcept {
-  const BellMessage message{to, bells_.sent(), bells_.next(word)};
+  const BellMessage message{to, bells_.sent(), bells_.next(word, 0)};
   const ssize_t rc = fi_inject(endpoint_->ep(), &message, sizeof message, endpoint_->peer());
   if (rc == 0) bells_.went();
   return rc;

@@ -57,7 +57,8 @@ const char* DirectEndpoint::refusal(const Transfer& t) const noexcept {
 
 bool DirectEndpoint::take(const Transfer& t) noexcept {
   if (t.verb == Verb::get) return MessageEndpoint::take(t);
-  const bool bare = rings() && waited_ < kWaiting && t.remote.bytes == 0 && t.when != When::delivered;
+  const bool bare =
+      rings() && much_ && waited_ < kWaiting && t.remote.bytes == 0 && t.when != When::delivered;
   if (waits(t.signal.counter) || !writes_.has_room() || !(bare ? ring(t.signal) : write(t))) {
     ours().starved();
     return false;
@@ -109,6 +110,7 @@ void DirectEndpoint::listen() noexcept {
   fabric::Bells& bells = writes_.bells();
   for (bool more = false; state() == State::ready && bells.front(); more = true) {
     waited_ = more ? kWaiting : std::exchange(quiet, 0);
+    much_ = bells.much();
     const uint32_t word = *bells.front();
     if (!bells.hear()) return refuse(Refusal::order);
     signalled(word);

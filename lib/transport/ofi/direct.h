@@ -5,8 +5,8 @@
 //
 // Where signals are bells (Choice::rings), one without bytes is a write, or an injected message that its
 // receiver rings the bell of. The write tells its sender of its end, which costs two system calls; the
-// message costs its receiver more than a bell. So whoever hears bells without waiting for them sends
-// messages: it is waited for.
+// message costs its receiver more than a bell. So whoever hears bells with many bytes, without waiting for
+// them, sends messages: it is waited for.
 //
 // Gets are messages all the same: progress is the target's anyway, and the tcp provider of libfabric 1.17
 // frees what a read uses twice when its connection ends in mid-read.
@@ -44,6 +44,7 @@ class DirectEndpoint final : public OfiEndpoint {
 
   fabric::SignalledWrites writes_;
   uint64_t seen_ = 0;             // signals
+  bool much_ = false;             // came with the latest bell
   uint32_t waited_ = UINT32_MAX;  // polls in vain before the latest bell; many where several came at once
 };
 

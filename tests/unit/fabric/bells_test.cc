@@ -20,7 +20,7 @@ class TwoRings : public testing::Test {
     EXPECT_TRUE(a_.open(*device_).ok() && b_.open(*device_).ok());
   }
   static bool ring(Bells& from, Bells& to, uint32_t word) {
-    const bool put = to.put(from.sent(), from.next(word));
+    const bool put = to.put(from.sent(), from.next(word, 0));
     from.went();
     return put;
   }
