@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collectives/exchange/canvas.h"
+#include "documents/canvas.h"
 #include "sim/report.h"
 
 namespace plait::sim {
 
 namespace {
 
-using collectives::exchange::Canvas;
-using collectives::exchange::escaped;
+using documents::Canvas;
+using documents::escaped;
 
 constexpr int32_t kMostRows = 48;
 constexpr size_t kMostLinks = 12, kColumns = 1000;
