@@ -1,65 +1,15 @@
-// Ranks on several hosts: which ways into a job there are, that ranks are connected only where a plan needs
-// it, and that many of them can meet. (The hosts are this one, told apart by their ids.)
+// Ranks on several hosts: ranks are connected only where a plan needs it, level by level, and many of them
+// can meet.
 #include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 
-#include "support/ranks.h"
+#include "runtime/hosts.h"
 
 namespace plait::test {
 namespace {
-
-std::string sums(plait_comm* comm, int rank, int size, const char* algorithm = nullptr) {
-  plait_call_config config{};
-  config.struct_size = sizeof config;
-  config.algorithm = algorithm;
-  for (size_t count : {size_t(1), size_t(5000), size_t(200'000)}) {
-    std::vector<float> x(count);
-    for (size_t i = 0; i < count; i++) x[i] = float(rank + 1) * float(i % 13);
-    if (plait_allreduce(comm, x.data(), x.data(), count, PLAIT_FLOAT32, PLAIT_SUM, &config, nullptr) !=
-        PLAIT_OK)
-      return plait_last_error(comm);
-    const float weight = float(size * (size + 1) / 2);
-    for (size_t i = 0; i < count; i++) {
-      if (x[i] != weight * float(i % 13))
-        return "element " + std::to_string(i) + " of " + std::to_string(count) + " is wrong";
-    }
-  }
-  return {};
-}
-
-struct Handle {
-  plait_comm* comm = nullptr;
-  std::string error;
-  explicit Handle(plait_comm_config config) {
-    config.struct_size = sizeof config;
-    if (config.bootstrap_timeout_ms == 0) config.bootstrap_timeout_ms = 30'000;
-    if (config.timeout_ms == 0) config.timeout_ms = 60'000;
-    plait_init(nullptr);
-    if (plait_comm_create(&config, &comm) != PLAIT_OK) error = plait_last_error(nullptr);
-  }
-  ~Handle() {
-    if (comm != nullptr) plait_comm_destroy(comm);
-    plait_finalize();
-  }
-};
-
-// Lives until the thread asks for another.
-plait_comm_config config_of(int rank, int size, const char* job, const std::string& host) {
-  thread_local std::string kept;
-  kept = host;
-  plait_comm_config c{};
-  c.rank = rank;
-  c.size = size;
-  c.job = job;
-  c.host_id = kept.c_str();
-  c.interface_name = "lo";
-  return c;
-}
 
 TEST(Layouts, OfRanksOnHosts) {
   for (const std::vector<int>& layout :
@@ -166,113 +116,6 @@ TEST(Blame, RunsAlongEachOfTheChainsThatARankWaitsIn) {
   }
 }
 
-// A file that only this user may read.
-struct SecretFile {
-  char path[64] = "/tmp/plait-test-secret-XXXXXX";
-  SecretFile() {
-    const int fd = mkstemp(path);
-    if (fd < 0 || write(fd, "0123456789abcdef0123456789abcdef", 32) != 32) abort();
-    close(fd);
-  }
-  ~SecretFile() { unlink(path); }
-};
-
-TEST(Ways, AnAddressAndASecret) {
-  SecretFile secret;
-  const std::string address = "127.0.0.1:" + std::to_string(21000 + getpid() % 8000);
-  run_ranks(processes(3), [&](int rank, int size) -> std::string {
-    auto c = config_of(rank, size, "ways", "host-" + std::to_string(rank));
-    c.address = address.c_str();
-    c.secret_file = secret.path;
-    Handle h(c);
-    return h.comm == nullptr ? h.error : sums(h.comm, rank, size);
-  });
-}
-
-TEST(Tls, SumsAreRight) {
-  SecretFile secret;
-  for (const char* network : {"tcp?tls=1", "tcp:lo?tls=1+connections=3", "tcp:lo?tls=1,tcp:lo?tls=1"}) {
-    const std::string job = fresh_job();
-    run_ranks(processes(4), [&](int rank, int size) -> std::string {
-      auto c = config_of(rank, size, job.c_str(), "host-" + std::to_string(rank / 2));
-      c.network = network;
-      c.secret_file = secret.path;
-      Handle h(c);
-      std::string words = h.comm == nullptr ? h.error : sums(h.comm, rank, size);
-      if (!words.empty()) return words;
-      plait_comm* child = nullptr;
-      if (plait_comm_split(h.comm, rank % 2, 0, nullptr, &child) != PLAIT_OK) return plait_last_error(h.comm);
-      int its = -1;
-      plait_comm_rank(child, &its);
-      words = sums(child, its, size / 2);
-      plait_comm_destroy(child);
-      return words;
-    });
-  }
-}
-
-TEST(Tls, IsAlikeOnAllRanks) {
-  SecretFile secret;
-  const std::string job = fresh_job();
-  run_ranks(processes(3), [&](int rank, int size) -> std::string {
-    auto c = config_of(rank, size, job.c_str(), "host-" + std::to_string(rank));
-    c.network = rank == 1 ? "tcp" : "tcp?tls=1";
-    c.secret_file = secret.path;
-    Handle h(c);
-    if (h.comm != nullptr) return "ranks with TLS and without made a communicator";
-    const bool named = contains(h.error, "tcp?tls=1") && contains(h.error, rank == 1 ? "rank 0" : "rank 1") &&
-                       contains(h.error, "PLAIT_NETWORK");
-    return named ? "" : h.error;
-  });
-}
-
-TEST(Tls, NeedsASecret) {
-  const std::string job = fresh_job();
-  run_ranks(processes(2), [&](int rank, int size) -> std::string {
-    auto c = config_of(rank, size, job.c_str(), "host-" + std::to_string(rank));
-    c.network = "tcp?tls=1";
-    Handle h(c);
-    if (h.comm != nullptr) return "TLS without a secret";
-    return contains(h.error, "PLAIT_SECRET_FILE") ? "" : h.error;
-  });
-}
-
-TEST(Ways, NoSecretOverANetworkIsRefused) {
-  const std::string address = "127.0.0.1:" + std::to_string(21000 + getpid() % 8000);
-  run_ranks(processes(2), [&](int rank, int size) -> std::string {
-    auto c = config_of(rank, size, "ways", "");
-    c.address = address.c_str();
-    c.bootstrap_timeout_ms = 3000;
-    Handle h(c);
-    if (h.comm != nullptr) return "it was let in";
-    return contains(h.error, "PLAIT_SECRET_FILE") ? "" : "the error names no PLAIT_SECRET_FILE: " + h.error;
-  });
-}
-
-TEST(Ways, AUniqueId) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  run_ranks(processes(3), [&](int rank, int size) -> std::string {
-    plait_unique_id id;
-    if (rank == 0) {
-      plait_init(nullptr);
-      if (plait_get_unique_id("lo", 0, 0, &id) != PLAIT_OK) return plait_last_error(nullptr);
-      for (int i = 1; i < size; i++) {
-        if (write(ends[1], &id, sizeof id) != sizeof id) return "pipe";
-      }
-    } else if (read(ends[0], &id, sizeof id) != sizeof id) {
-      return "pipe";
-    }
-    auto c = config_of(rank, size, nullptr, "host-" + std::to_string(rank));
-    c.unique_id = &id;
-    Handle h(c);
-    if (rank == 0) plait_finalize();
-    return h.comm == nullptr ? h.error : sums(h.comm, rank, size);
-  });
-  close(ends[0]);
-  close(ends[1]);
-}
-
 TEST(Networks, AreAlikeOnAllRanks) {
   const std::string job = fresh_job();
   run_ranks(processes(3), [&](int rank, int size) -> std::string {
@@ -317,48 +160,6 @@ TEST(Networks, ByAnInterface) {
     Handle h(c);
     return h.comm == nullptr ? h.error : sums(h.comm, rank, size);
   });
-}
-
-// What a framework has: everybody's bytes to everybody.
-struct Framework {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::vector<char>> given;
-  struct Seat {
-    Framework* framework;
-    int rank;
-  };
-  static plait_status allgather(void* context, const void* mine, void* all, size_t bytes) {
-    auto& seat = *static_cast<Seat*>(context);
-    Framework& f = *seat.framework;
-    std::unique_lock lock(f.mutex);
-    const auto* from = static_cast<const char*>(mine);
-    f.given[size_t(seat.rank)].assign(from, from + bytes);
-    f.changed.notify_all();
-    auto full = [&] {
-      return std::all_of(f.given.begin(), f.given.end(), [](auto& g) { return !g.empty(); });
-    };
-    if (!f.changed.wait_for(lock, std::chrono::seconds(20), full)) return PLAIT_ERR_TIMEOUT;
-    for (size_t r = 0; r < f.given.size(); r++)
-      std::memcpy(static_cast<char*>(all) + r * bytes, f.given[r].data(), bytes);
-    return PLAIT_OK;
-  }
-};
-
-TEST(Ways, TheFrameworksAllgather) {
-  constexpr int kSize = 5;
-  Framework framework;
-  framework.given.resize(kSize);
-  EXPECT_EQ(run_threads(0, kSize, kSize,
-                        [&](int rank, int size) -> std::string {
-                          Framework::Seat seat{&framework, rank};
-                          auto c = config_of(rank, size, nullptr, "host-" + std::to_string(rank / 2));
-                          c.allgather = &Framework::allgather;
-                          c.allgather_context = &seat;
-                          Handle h(c);
-                          return h.comm == nullptr ? h.error : sums(h.comm, rank, size);
-                        }),
-            "");
 }
 
 int descriptors() {
