@@ -32,7 +32,10 @@ int misbehave(const std::string& how) {
   float x[1024] = {};
   if (how == "skip") hang();
   if (how == "other") return plait_broadcast(comm, x, x, 4, PLAIT_FLOAT32, 1, nullptr, nullptr);
-  if (how == "die") raise(SIGKILL);
+  if (how == "die") {
+    usleep(500'000);  // the others come to it, too: they may be at the end of the sum before
+    raise(SIGKILL);
+  }
   if (how == "exit") _exit(7);
   if (how == "stop") raise(SIGSTOP);
   if (how == "compute") {
