@@ -115,7 +115,7 @@ TEST(Engine, SegmentsMoveTheSameBytes) {
       return sum;
     };
     const double whole = bytes();
-    for (uint64_t segment : {5000, 3000, 1}) {
+    for (uint64_t segment : {5000U, 3000U, 1U}) {
       if (segment == 1 && a.chunks(16) > 2) continue;
       job.segment = segment == 1 ? 999 : segment;
       EXPECT_NEAR(bytes(), whole, 1e-3) << name;
@@ -144,7 +144,7 @@ TEST(Engine, JitterOnlyAdds) {
   job.parameters.endpoint.fold = 1e-9, job.parameters.endpoint.send = 1e-6;
   const double base = run(job, *ring).seconds;
   job.parameters.jitter = 0.5;
-  for (uint64_t seed : {1, 2, 3}) {
+  for (uint64_t seed : {1U, 2U, 3U}) {
     job.parameters.seed = seed;
     const double shaken = run(job, *ring).seconds;
     EXPECT_GT(shaken, base);

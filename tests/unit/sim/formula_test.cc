@@ -81,7 +81,7 @@ TEST(CostMachine, IsWhatTheSimulatorIsWithSegments) {
   for (const char* name : {"ring", "double_tree", "star", "direct", "multi_ring"}) {
     const Algorithm& a = algorithm(Collective::allreduce, name);
     const auto programs = programs_of(a, 8, true);
-    for (uint64_t segment : {1000, 333}) {
+    for (uint64_t segment : {1000U, 333U}) {
       const Sizes sizes = even_sizes(uint64_t{10'000} * a.chunks(8) - 7, a.chunks(8), segment);
       bool single = true;
       for (const Program& program : programs)
