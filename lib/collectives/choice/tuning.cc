@@ -140,8 +140,8 @@ class Checker {
       const std::string& name = times->names[i];
       if (name.empty() || name.size() > kMostTuningName)
         wrong(time, "no algorithm has the name " + quoted(name));
-      if (time.kind != Kind::number || time.number <= 0 || time.number > 1e12)
-        wrong(time, "the time of " + quoted(name) + " is no positive number of microseconds");
+      if (time.kind != Kind::number || !(time.number >= 1e-6) || time.number > 1e12)
+        wrong(time, "the time of " + quoted(name) + " is no number of microseconds from 1e-6 to 1e12");
       row.seconds[name] = time.number * kMicro;
     }
     return row;

@@ -98,11 +98,11 @@ TEST(Tuning, WhatIsWrongIsRefusedWithItsLine) {
   EXPECT_EQ(refusal("\"in_place\": true", "\"in_place\": 1"),
             "tuning: line 5: \"in_place\" is a number, not true or false");
   EXPECT_EQ(refusal("\"ring\": 3", "\"ring\": -3"),
-            "tuning: line 7: the time of \"ring\" is no positive number of microseconds");
+            "tuning: line 7: the time of \"ring\" is no number of microseconds from 1e-6 to 1e12");
   EXPECT_EQ(refusal("\"ring\": 3", "\"ring\": 0"),
-            "tuning: line 7: the time of \"ring\" is no positive number of microseconds");
+            "tuning: line 7: the time of \"ring\" is no number of microseconds from 1e-6 to 1e12");
   EXPECT_EQ(refusal("\"ring\": 3", "\"ring\": null"),
-            "tuning: line 7: the time of \"ring\" is no positive number of microseconds");
+            "tuning: line 7: the time of \"ring\" is no number of microseconds from 1e-6 to 1e12");
   EXPECT_EQ(refusal("{\"ring\": 3}", "{}"), "tuning: line 7: a size without times");
   EXPECT_EQ(refusal("\"bytes\": 1024", "\"bytes\": 8"), "tuning: line 9: sizes do not ascend");
   EXPECT_EQ(refusal("\"bytes\": 0, \"us\": {\"dis", "\"bytes\": -1, \"us\": {\"dis"),
