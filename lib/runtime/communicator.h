@@ -132,6 +132,7 @@ class Communicator {
   Status choose_network();
   Status make_board();
   std::string name_of(int32_t rank) const;
+  std::string what_became_of(int32_t rank) const;  // who died, as others say
 
   // split.cc: making others of its ranks.
   Status assemble(uint32_t maker, const Deadline& deadline);

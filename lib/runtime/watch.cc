@@ -104,6 +104,11 @@ void Communicator::listen_to_group() noexcept {
   }
 }
 
+// As others have it. A link that ended is the end of the other one for each of its two sides.
+std::string Communicator::what_became_of(int32_t r) const {
+  return r == config_.rank ? "others lost their link to this rank" : name_of(r) + " died or left";
+}
+
 void Communicator::hear(const bootstrap::Notice& notice) noexcept {
   const bool known = notice.culprit >= 0 && notice.culprit < config_.size;
   const std::string from = " (heard from rank " + std::to_string(notice.origin) + ")";
@@ -133,7 +138,7 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
     if (is_broken_.load(std::memory_order_relaxed)) return;
   }
   if (code == Code::peer && known)
-    return fail({code, name_of(culprit) + " died or left" + from + " " + phase()}, culprit);
+    return fail({code, what_became_of(culprit) + from + " " + phase()}, culprit);
   if (code == Code::aborted)
     return fail({code, "rank " + std::to_string(notice.origin) + " aborted the communicator " + phase()},
                 culprit);
@@ -193,7 +198,7 @@ void Communicator::check_board(int32_t r) noexcept {
     }
     if (code == Code::peer) {
       const bool known = culprit >= 0 && culprit < config_.size;
-      return fail({Code::peer, (known ? name_of(culprit) : "a rank") + " died or left" + heard}, culprit);
+      return fail({Code::peer, (known ? what_became_of(culprit) : "a rank died or left") + heard}, culprit);
     }
     if (code == Code::aborted) return fail({Code::aborted, who + " aborted the communicator " + phase()}, r);
     // What comes from it may come from a third: the rank that all of them wait for in the end is named by
