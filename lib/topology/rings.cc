@@ -85,8 +85,9 @@ std::vector<Cycle> constructed(const Fabric& f) {
   if (!f.whole() || f.chips() > 4096) return {};
   if (all(FactorKind::cycle)) return torus_rings(f.lattice());
   if (all(FactorKind::full) && factors.size() == 1) return full_rings(f.chips());
-  // Other shapes have a mesh in them, of as many chips.
-  if (Cycle one = mesh_ring(f.lattice()); !one.empty()) return {std::move(one)};
+  // Most other shapes have a mesh in them, of as many chips; not those of hybrid cube meshes and of switches.
+  Cycle one = mesh_ring(f.lattice());
+  if (!one.empty() && check_rings(f, {one}).empty()) return {std::move(one)};
   return {};
 }
 

@@ -99,6 +99,7 @@ class Reader {
 
   Room room_;
   std::vector<Factor> pod_;
+  uint32_t tree_ports_ = 0, tree_hosts_ = 0;  // of a fat-tree; 0: there is none
   bool hosts_given_ = false, chips_given_ = false, anything_ = false, spread_ = false;
   bool nics_given_ = false, cores_given_ = false, sockets_given_ = false;
 };
@@ -251,9 +252,7 @@ std::string Reader::fat_tree(Line& l) {
   Tier tier;
   if (std::string why = tier_words(l, tier, nullptr); !why.empty()) return why;
   const uint64_t most = uint64_t(half) * half * ports;
-  if (!hosts_given_) room_.hosts = uint32_t(most), hosts_given_ = true;
-  if (room_.hosts > most)
-    return fmt::format("a fat-tree of {} ports has {} hosts, the room {}", ports, most, room_.hosts);
+  tree_ports_ = ports, tree_hosts_ = uint32_t(most);
   room_.tiers = {{half, 1, tier.oversubscription, tier.latency_s},
                  {half, half, 1, tier.latency_s},
                  {kMostHosts, half * half, 1, tier.latency_s}};
@@ -334,6 +333,7 @@ Result<Room> Reader::finish() {
   };
   Room& r = room_;
   if (!pod_.empty() && !hosts_given_) r.hosts = uint32_t(size(pod_));
+  if (pod_.empty() && !hosts_given_ && !spread_ && tree_hosts_ > 0) r.hosts = tree_hosts_;
   if (spread_ && !pod_.empty())
     return Status(Code::invalid, "'hosts of ... chips' and a pod: say 'pod ... of hosts with 4 chips'");
   const uint64_t shaped = size(r.factors);
@@ -342,6 +342,9 @@ Result<Room> Reader::finish() {
       return Status(Code::invalid, fmt::format("{} chips are not hosts of {}", shaped, r.chips_per_host));
     r.hosts = uint32_t(shaped / r.chips_per_host);
   }
+  if (tree_hosts_ > 0 && r.hosts > tree_hosts_)
+    return Status(Code::invalid, fmt::format("a fat-tree of {} ports has {} hosts, the room {}", tree_ports_,
+                                             tree_hosts_, r.hosts));
   if (!r.factors.empty() && !chips_given_) r.chips_per_host = uint32_t(shaped);
   if (!pod_.empty()) {
     if (r.chips_per_host == 0) r.chips_per_host = 1;

@@ -49,6 +49,16 @@ TEST(Rings, UseEveryLinkOfATorus) {
   expect_rings("torus 8x8x8", 3);
 }
 
+// A ring of a mesh of as many chips is none of theirs.
+TEST(Rings, OfShapesWithoutAMesh) {
+  for (const char* text : {"pod ring 3 of hosts with 8 chips\nhybrid cube mesh",
+                           "pod mesh 2x2 of hosts with 8 chips\nhybrid cube mesh",
+                           "pod ring 4 of hosts with 4 chips\nswitch 4"}) {
+    const Fabric f = fabric(text);
+    EXPECT_EQ(check_rings(f, rings(f).cycles), "") << text;
+  }
+}
+
 TEST(Rings, AroundHoles) {
   expect_rings("mesh 4x4\ndead chips 5,6", 1);
   expect_rings("mesh 4x4\ndead chip 5", 0);

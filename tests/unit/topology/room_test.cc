@@ -89,6 +89,13 @@ TEST(Room, GraphOfALeafSpineNetwork) {
   EXPECT_DOUBLE_EQ(down, 2 * up);
 }
 
+TEST(Room, FatTreesAndHostsInAnyOrder) {
+  EXPECT_EQ(room_of("fat-tree 4\n13 hosts x 1 nics"), room_of("13 hosts x 1 nics\nfat-tree 4"));
+  EXPECT_EQ(room_of("fat-tree 4\nhosts of 2 chips x 1 nics\nring 8").hosts, 4u);
+  EXPECT_EQ(refusal("fat-tree 4\n17 hosts x 1 nics"),
+            "room.txt:2: a fat-tree of 4 ports has 16 hosts, the room 17");
+}
+
 TEST(Room, FatTreeIsNotBlocked) {
   const auto graph = expand(room_of("16 hosts x 1 nics\nfat-tree 4"));
   ASSERT_TRUE(graph.ok()) << graph.status().text();
