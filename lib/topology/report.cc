@@ -6,6 +6,7 @@
 #include <map>
 
 #include "documents/text_file.h"
+#include "topology/icl.h"
 #include "topology/levels.h"
 #include "topology/readers.h"
 #include "topology/rings.h"
@@ -63,6 +64,13 @@ Result<Map> read_map(std::string_view text, const std::string& file) {
 }
 
 Result<Map> load_map(const std::string& path) {
+  if (path.starts_with(kIclPrefix)) {
+    auto pod = read_icl(path.substr(kIclPrefix.size()));
+    if (!pod.ok()) return pod.status();
+    Map map;
+    map.machine = std::move(*pod);
+    return map;
+  }
   const auto text = documents::read_file(path, kMostBytes);
   if (!text.ok()) return text.status();
   return read_map(*text, path);

@@ -20,6 +20,7 @@ struct Map {
 };
 // A room's text, NCCL's XML or hwloc's, told apart by what is in it. Refused with "FILE:LINE: why".
 Result<Map> read_map(std::string_view text, const std::string& file);
+// Of a file, or of a pod that runs: "icl:emu:/dev/shm/pod".
 Result<Map> load_map(const std::string& path);
 
 // Each a few lines, or the reason why there is no answer.

@@ -62,5 +62,11 @@ TEST(PlaitTopo, DrawsAndLists) {
   EXPECT_EQ(json["links"].size(), 6u);
 }
 
+TEST(PlaitTopo, ReadsPodsThatRun) {
+  const Outcome o = plait_topo({"show", "icl:emu:/dev/shm/no-such-pod"});
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.err.find("emu:/dev/shm/no-such-pod"), std::string::npos) << o.err;
+}
+
 }  // namespace
 }  // namespace plait::test

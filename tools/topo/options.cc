@@ -25,7 +25,8 @@ Usage: plait-topo [COMMAND] [FILE] [OPTIONS]
   place     free chips for a job that are next to each other; JSON
 
 FILE is a room (docs/topology.md), hwloc's XML (lstopo --of xml), or NCCL's
-(NCCL_TOPO_DUMP_FILE). Without one: this machine.
+(NCCL_TOPO_DUMP_FILE); or a pod that runs, as icl:emu:/dev/shm/pod. Without
+one: this machine.
 
   -r, --room TEXT   a room's text instead of FILE; ';' parts its lines
   -n, --chips N     place: how many
