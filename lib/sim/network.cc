@@ -40,6 +40,8 @@ class Around final : public Network {
   }
   std::string name(int32_t node) const override { return base_->name(node); }
 
+  bool forwards(int32_t node) const override { return base_->forwards(node); }
+
   void route(int32_t from, int32_t to, std::vector<uint32_t>& links) const override {
     const size_t before = links.size();
     base_->route(from, to, links);
@@ -58,14 +60,13 @@ class Around final : public Network {
     int32_t to;
   };
 
-  // Breadth first; ranks pass nothing on for others where the network has switches of its own.
+  // Breadth first.
   bool search(int32_t from, int32_t to, std::vector<uint32_t>& way) const {
-    const bool direct = base_->nodes() == base_->terminals();
     std::vector<Hop> came(size_t(nodes()), {kNone, -1});
     std::vector<int32_t> queue{from};
     for (size_t i = 0; i < queue.size() && came[size_t(to)].link == kNone; i++) {
       const int32_t at = queue[i];
-      if (at != from && at < terminals() && !direct) continue;
+      if (at != from && !base_->forwards(at)) continue;
       for (const Hop& hop : out_[size_t(at)]) {
         if (hop.to == from || came[size_t(hop.to)].link != kNone) continue;
         came[size_t(hop.to)] = {hop.link, at};

@@ -1,5 +1,5 @@
 // A network as the simulator sees it: places where ranks sit, links with a capacity and a latency, and the
-// way from one place to another. Whoever describes machines (the rooms of room.h, a topology) implements
+// way from one place to another. Whoever describes machines (rooms, in room_network.h) implements
 // this.
 #pragma once
 
@@ -31,7 +31,9 @@ class Network {
   // Appends the links from one terminal to another, in order; none: the network is ideal there. The same each
   // time.
   virtual void route(int32_t from, int32_t to, std::vector<uint32_t>& links) const = 0;
-  // What people call a node: "3" for the place of rank 3, "leaf 1".
+  // Whether it passes on what is for others. Without switches all do, else switches do.
+  virtual bool forwards(int32_t node) const { return node >= terminals() || nodes() == terminals(); }
+  // What people call a node: "3" for a place, "leaf 1".
   virtual std::string name(int32_t node) const = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "collectives/algorithms.h"
 #include "collectives/compose.h"
@@ -40,15 +41,35 @@ Way way_of(const Algorithm& row, const Question& q) {
 }
 
 // The outermost levels as one, until there are `count`.
-std::vector<std::vector<int>> merged(const std::vector<int>& levels, size_t count) {
-  std::vector<std::vector<int>> sizes;
-  for (int level : levels) {
-    if (sizes.size() < count)
-      sizes.push_back({level});
-    else
-      sizes.back()[0] *= level;
+std::vector<std::vector<int>> merged(const std::vector<std::vector<int>>& levels, size_t count) {
+  if (levels.size() <= count) return levels;
+  std::vector<std::vector<int>> sizes(levels.begin(), levels.begin() + std::ptrdiff_t(count));
+  auto& last = sizes.back();
+  // As many units as all of its groups have; where one number stands for all groups, as levels above have.
+  int64_t units = std::accumulate(last.begin(), last.end(), int64_t{0});
+  if (last.size() == 1) {
+    int64_t groups = 1;
+    for (size_t l = levels.size(); l-- > count;)
+      groups = levels[l].size() == 1 ? groups * levels[l][0]
+                                     : std::accumulate(levels[l].begin(), levels[l].end(), int64_t{0});
+    units *= groups;
   }
+  last.assign(1, int(units));
   return sizes;
+}
+
+Result<Way> compose(const Question& q, const std::string& name, const std::string& parts,
+                    std::vector<std::vector<int>> sizes, const std::vector<int32_t>& order) {
+  auto hierarchy = Hierarchy::make(std::move(sizes), order);
+  if (!hierarchy.ok()) return hierarchy.status();
+  if (hierarchy->n() != q.ranks)
+    return Status(Code::invalid,
+                  fmt::format("the room's levels are {} ranks, not {}", hierarchy->n(), q.ranks));
+  auto made = Composition::make(q.collective, parts, std::move(*hierarchy));
+  if (!made.ok()) return made.status();
+  auto composition = std::make_shared<const Composition>(std::move(*made));
+  return Way{name, composition->chunks(),
+             [composition, root = q.root](int32_t rank) { return composition->build(rank, root, true); }};
 }
 
 Result<Way> compose(const Question& q, const std::string& name) {
@@ -56,21 +77,20 @@ Result<Way> compose(const Question& q, const std::string& name) {
   if (names > q.levels.size())
     return Status(Code::invalid,
                   fmt::format("{} names {} levels, the room has {}", name, names, q.levels.size()));
-  auto hierarchy = Hierarchy::make(merged(q.levels, names));
-  if (!hierarchy.ok()) return hierarchy.status();
-  if (hierarchy->n() != q.ranks)
-    return Status(Code::invalid,
-                  fmt::format("the room's levels are {} ranks, not {}", hierarchy->n(), q.ranks));
-  auto made = Composition::make(q.collective, name, std::move(*hierarchy));
-  if (!made.ok()) return made.status();
-  auto composition = std::make_shared<const Composition>(std::move(*made));
-  return Way{name, composition->chunks(),
-             [composition, root = q.root](int32_t rank) { return composition->build(rank, root, true); }};
+  return compose(q, name, name, merged(q.levels, names), q.order);
+}
+
+Result<Way> ring_of_links(const Question& q) {
+  const std::string name(kRingOfLinks);
+  if (q.ring.empty())
+    return Status(Code::unsupported, fmt::format("{}: {}", name, q.no_ring.empty() ? "no ring" : q.no_ring));
+  return compose(q, name, "ring", {{q.ranks}}, q.ring);
 }
 
 }  // namespace
 
 Result<Way> find_way(const Question& q, const std::string& name) {
+  if (name == kRingOfLinks) return ring_of_links(q);
   if (name.find('/') != std::string::npos) return compose(q, name);
   const Algorithm* row = find_algorithm(q.collective, name);
   if (row == nullptr) {
@@ -91,6 +111,7 @@ std::vector<Way> all_ways(const Question& q) {
   std::vector<Way> ways;
   for (const Algorithm& a : algorithms())
     if (a.collective == q.collective && a.accepts(q.ranks)) ways.push_back(way_of(a, q));
+  if (auto way = ring_of_links(q); way.ok()) ways.push_back(std::move(*way));
   auto add = [&](const std::string& name) {
     if (auto way = compose(q, name); way.ok()) ways.push_back(std::move(*way));
   };

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -23,11 +24,20 @@ struct Question {
   collectives::Collective collective = collectives::Collective::allreduce;
   int32_t ranks = 1;
   int32_t root = 0;
-  std::vector<int> levels;  // of the hierarchy, innermost first; they multiply to `ranks`
+  // For collectives::Hierarchy::make: the hierarchy, innermost first, and the rank at each position (empty:
+  // ranks are at their numbers).
+  std::vector<std::vector<int>> levels = {};
+  std::vector<int32_t> order = {};
+  // The rank at each position of a ring over links that join its neighbours; empty: there is none, and why.
+  std::vector<int32_t> ring = {};
+  std::string no_ring = {};
 };
 
-// "ring", or a name a level, innermost first: "ring/direct". With fewer names than levels the outermost ones
-// are one. Code::unsupported, Code::invalid: as the table and Composition say.
+// The way that is "ring" in the order of Question::ring.
+inline constexpr std::string_view kRingOfLinks = "ring@links";
+
+// "ring", "ring@links", or a name a level, innermost first: "ring/direct". With fewer names than levels the
+// outermost ones are one. Code::unsupported, Code::invalid: as the table and Composition say.
 Result<Way> find_way(const Question& question, const std::string& name);
 // All rows that do it, then compositions of what is worth while, over two levels and over all.
 std::vector<Way> all_ways(const Question& question);

@@ -29,9 +29,9 @@ Status finished(const Words& words) {
                       : Status(Code::invalid, fmt::format("'{}' is too much", shown(words.peek())));
 }
 
-Status read_link(bool cut, Words& words, const Room& room, WhatIf& out) {
+Status read_link(bool cut, Words& words, const Places& places, WhatIf& out) {
   std::string rest = words.rest();
-  auto links = find_links(*room.network, take_link(rest));
+  auto links = find_links(*places.network, take_link(rest));
   if (!links.ok()) return links.status();
   Words tail(rest);
   double at = 0, factor = 0;
@@ -52,17 +52,18 @@ Status read_link(bool cut, Words& words, const Room& room, WhatIf& out) {
   return {};
 }
 
-Status read_ranks(Words& words, const Room& room, int32_t ranks, Change change, WhatIf& out) {
+Status read_ranks(Words& words, const Places& places, Change change, WhatIf& out) {
   const std::string what = words.take();
   if (what != "rank" && !(what == "host" && change.kind == Change::Kind::slow))
     return {Code::invalid, fmt::format("'{}' where a rank, a host or a link is expected", shown(what))};
-  const int size = what == "host" ? room.host : 1;
   const std::string name = words.take();
   int64_t number = -1;
   if (name.find_first_not_of("0123456789") == std::string::npos && !name.empty() && name.size() < 9)
     number = std::stoll(name);
-  if (number < 0 || number * size >= ranks)
-    return {Code::invalid, fmt::format("there is no {} {}", what, shown(name))};
+  std::vector<uint32_t> who;
+  for (uint32_t r = 0; r < places.seats.size(); r++)
+    if ((what == "host" ? places.seats[r] / places.host : r) == number) who.push_back(r);
+  if (who.empty()) return {Code::invalid, fmt::format("there is no {} {}", what, shown(name))};
   if (change.kind == Change::Kind::slow) {
     if (!words.skip("by")) return {Code::invalid, "how slow? 'slow host 2 by 3'"};
     auto factor = words.take_number(1e6);
@@ -73,29 +74,29 @@ Status read_ranks(Words& words, const Room& room, int32_t ranks, Change change, 
   PLAIT_TRY(finished(words));
   if (change.kind == Change::Kind::slow && change.at > 0)
     return {Code::invalid, "who is slow is so from the beginning"};
-  for (int64_t r = number * size; r < std::min<int64_t>((number + 1) * size, ranks); r++) {
-    change.target = uint32_t(r);
+  for (const uint32_t rank : who) {
+    change.target = rank;
     out.changes.push_back(change);
   }
   return {};
 }
 
-Status read(Words& words, const Room& room, int32_t ranks, WhatIf& out) {
+Status read(Words& words, const Places& places, WhatIf& out) {
   const std::string verb = words.take();
   if (verb != "cut" && verb != "slow" && verb != "kill")
     return {Code::invalid,
             "say 'cut link 3-4', 'slow link 3-4 to 25 %', 'slow host 2 by 3' or 'kill rank 5 at 1 ms'"};
-  if (verb != "kill" && words.skip("link")) return read_link(verb == "cut", words, room, out);
+  if (verb != "kill" && words.skip("link")) return read_link(verb == "cut", words, places, out);
   if (verb == "cut") return {Code::invalid, "what is cut is a link: 'cut link 3-4'"};
   const auto kind = verb == "kill" ? Change::Kind::dead : Change::Kind::slow;
-  return read_ranks(words, room, ranks, {.kind = kind}, out);
+  return read_ranks(words, places, {.kind = kind}, out);
 }
 
 }  // namespace
 
-Status read_what_if(const std::string& text, const Room& room, int32_t ranks, WhatIf& what_if) {
+Status read_what_if(const std::string& text, const Places& places, WhatIf& what_if) {
   Words words(text);
-  const Status status = read(words, room, ranks, what_if);
+  const Status status = read(words, places, what_if);
   if (status.ok()) return status;
   return {Code::invalid, fmt::format("--what-if '{}': {}", shown(text), status.text())};
 }

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "sim/parameters.h"
-#include "sim/room.h"
+#include "sim/places.h"
 
 namespace plait::sim {
 
@@ -22,7 +22,7 @@ struct WhatIf {
 //   slow host 2 by 3          each core there takes 3 times as long, and so does each port
 //   slow rank 5 by 1.5
 //   kill rank 5 at 1 ms       from then on it does nothing; without a time it never did
-// Code::invalid: not understood, or not in this room.
-Status read_what_if(const std::string& text, const Room& room, int32_t ranks, WhatIf& what_if);
+// Code::invalid: not understood, or not in this room. Hosts are those of the room.
+Status read_what_if(const std::string& text, const Places& places, WhatIf& what_if);
 
 }  // namespace plait::sim

@@ -107,4 +107,28 @@ Result<double> Words::take_time() {
 
 std::string Words::rest() const { return done() ? "" : text_.substr(all_[next_].at); }
 
+Result<uint64_t> read_size(std::string_view text) {
+  Words words(text);
+  auto value = words.take_number(0x1p60);
+  if (!value.ok()) return text == "0" ? Result<uint64_t>(uint64_t{0}) : Result<uint64_t>(value.status());
+  std::string unit = words.take();
+  int shift = -1;
+  for (std::string_view tail : {"iB", "B", "i"})
+    if (unit.size() > tail.size() && unit.ends_with(tail)) unit.resize(unit.size() - tail.size());
+  if (unit.empty() || unit == "B") shift = 0;
+  if (unit == "K" || unit == "k") shift = 10;
+  if (unit == "M") shift = 20;
+  if (unit == "G") shift = 30;
+  if (shift < 0 || !words.done())
+    return Status(Code::invalid, fmt::format("'{}' is no size, such as 64K, 256M or 1G", shown(text)));
+  return uint64_t(*value * double(uint64_t{1} << shift));
+}
+
+Result<double> read_time(std::string_view text) {
+  Words words(text);
+  auto time = words.take_time();
+  if (time.ok() && !words.done()) return Status(Code::invalid, fmt::format("'{}' is no time", shown(text)));
+  return time;
+}
+
 }  // namespace plait::sim

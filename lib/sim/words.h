@@ -43,4 +43,9 @@ class Words {
   size_t next_ = 0;
 };
 
+// "256M", "1.5 GiB": binary multiples of bytes.
+Result<uint64_t> read_size(std::string_view text);
+// "2 ms", "30us": seconds.
+Result<double> read_time(std::string_view text);
+
 }  // namespace plait::sim

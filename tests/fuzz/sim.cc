@@ -1,42 +1,54 @@
-// What plait-sim reads: rooms, faults and sizes in words, parameters as JSON.
+// What plait-sim reads: rooms, places, faults and sizes in words, parameters as JSON.
 #include <string>
 
 #include "fuzz.h"
 #include "sim/what_if.h"
+#include "sim/words.h"
 
 namespace plait::fuzz {
 namespace {
 
 using namespace sim;
 
-void check_network(const Network& network) {
-  const int32_t last = network.terminals() - 1;
-  require(last >= 0 && last < kMostPlaces, "a room has places");
-  if (last == 0) return;
+void check_route(const Network& network, int32_t from, int32_t to) {
   std::vector<uint32_t> way;
-  network.route(0, last, way);
-  int32_t at = 0;
+  network.route(from, to, way);
+  int32_t at = from;
   for (uint32_t link : way) {
     require(link < network.links(), "routes are of links");
     require(network.link(link).from == at, "that follow each other");
     at = network.link(link).to;
+    require(at >= 0 && at < network.nodes(), "over nodes");
   }
-  require(way.empty() ? network.links() == 0 : at == last, "to where they lead");
+  require(way.empty() ? network.links() == 0 : at == to, "to where they lead");
+}
+
+void check_places(const Places& places) {
+  const int32_t last = int32_t(places.seats.size()) - 1;
+  require(last >= 0 && last < places.network->terminals(), "each rank has a place");
+  if (last > 0) check_route(*places.network, 0, last);
+  if (last > 1) check_route(*places.network, last / 2, 1);
 }
 
 void try_words(const std::string& text) {
-  auto room = read_room(text);
-  if (room.ok()) {
-    check_network(*room->network);
-  } else {
-    require(is_printable(room.status().text()), "a reason can be printed");
+  auto plan = read_plan(text, "room");
+  auto seats = read_seats(text);
+  require(seats.ok() || is_printable(seats.status().text()), "a reason can be printed");
+  if (plan.ok() && plan->places() <= 4096) {
+    auto places = take_places(*plan, free_places(*plan));
+    if (places.ok()) check_places(*places);
+    require(places.ok() || is_printable(places.status().text()), "a reason can be printed");
+  } else if (!plan.ok()) {
+    require(is_printable(plan.status().text()), "a reason can be printed");
   }
-  static const auto kRoom = read_room("2 hosts x 4 chips");
+  static const auto kPlan = read_plan("2 hosts x 4 chips x 1 nic", "room");
+  static const auto kPlaces = take_places(*kPlan, free_places(*kPlan));
   WhatIf what_if;
-  const Status status = read_what_if(text, *kRoom, 8, what_if);
+  const Status status = read_what_if(text, *kPlaces, what_if);
   require(status.ok() || is_printable(status.text()), "a reason can be printed");
   for (const Change& c : what_if.changes)
-    require(c.target < (c.kind == Change::Kind::link ? kRoom->network->links() : 8), "what changes is there");
+    require(c.target < (c.kind == Change::Kind::link ? kPlaces->network->links() : 8),
+            "what changes is there");
   (void)read_size(text);
   (void)read_time(text);
   Parameters parameters = default_parameters();

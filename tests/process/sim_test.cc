@@ -59,13 +59,17 @@ TEST_F(PlaitSim, WrongUses) {
       {{}, "which collective? One of allreduce"},
       {{"gossip"}, "there is no collective 'gossip'"},
       {{"allreduce"}, "which room?"},
-      {{"allreduce", "--room", "cube 8"}, "'cube' is no room"},
+      {{"allreduce", "--room", "cube 8"}, "--room:1: not understood: 'cube'"},
       {{"allreduce", "--room", "ring 8"}, "say -A WAY"},
       {{"allreduce", "--room", "ring 8", "-A", "ring", "--all"}, "say -A WAY"},
       {{"allreduce", "--room", "ring 8", "-A", "lap"}, "there is no allreduce 'lap'; there are ring"},
       {{"allreduce", "--room", "ring 6", "-A", "swing"}, "has no programs for 6 ranks"},
       {{"allreduce", "--room", "ring 6", "-A", "ring/ring"}, "names 2 levels, the room has 1"},
-      {{"allreduce", "--room", "ring 8", "-A", "ring", "-n", "9"}, "the room has 8 places"},
+      {{"allreduce", "--room", "ring 8", "-A", "ring", "-n", "9"}, "there are 8 places"},
+      {{"allreduce", "--room", "4 hosts x 8 chips", "-A", "ring"}, "nothing joins 0 and 8"},
+      {{"allreduce", "--room", "ring 8", "-A", "ring", "--chips", "0,8"}, "there is no place 8"},
+      {{"allreduce", "--room", "ring 8", "-A", "ring", "--chips", "soon"}, "--chips 'soon': say"},
+      {{"allreduce", "--room", "mesh 3x3", "-A", "ring@links"}, "no ring visits all 9 chips"},
       {{"allreduce", "--room", "ring 8", "-A", "ring", "--size", "huge"}, "a number is expected"},
       {{"allreduce", "--room", "ring 8", "-A", "ring", "--what-if", "burn it"}, "--what-if 'burn it': say"},
       {{"allreduce", "--room", "ring 8", "--all", "--json", "x"}, "are of one way"},
@@ -85,7 +89,8 @@ TEST_F(PlaitSim, WrongUses) {
 }
 
 TEST_F(PlaitSim, SaysWhatLimits) {
-  const Outcome o = plait_sim({"allreduce", "--room", "4 hosts x 8 chips", "--size", "64M", "-A", "ring"});
+  const Outcome o =
+      plait_sim({"allreduce", "--room", "4 hosts x 8 chips x 1 nics", "--size", "64M", "-A", "ring"});
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_TRUE(contains(o.out, "Bandwidth of one place: the link host 0->leaf 0 is busy 100 % of the time"))
       << o.out;
@@ -120,7 +125,8 @@ TEST_F(PlaitSim, ComparesAllThatFits) {
   EXPECT_TRUE(contains(o.out, "The fastest is "));
   for (const char* collective :
        {"reduce_scatter", "allgather", "broadcast", "reduce", "gather", "scatter", "alltoall", "barrier"})
-    EXPECT_EQ(plait_sim({collective, "--room", "2 hosts x 4 chips", "--all"}).status, 0) << collective;
+    EXPECT_EQ(plait_sim({collective, "--room", "2 hosts x 4 chips x 1 nics", "--all"}).status, 0)
+        << collective;
 }
 
 TEST_F(PlaitSim, NamesWhoIsDead) {
@@ -134,6 +140,32 @@ TEST_F(PlaitSim, NamesWhoIsDead) {
   const Outcome around =
       plait_sim({"allreduce", "--room", "ring 8", "-A", "ring", "--what-if", "cut link 3-4"});
   EXPECT_TRUE(contains(around.out, "busbw")) << around.out;
+}
+
+TEST_F(PlaitSim, TakesThePlacesOfASchedulersAnswer) {
+  const std::string room = write("pod.txt", "mesh 4x4\ntaken 5\n");
+  const Outcome place =
+      run({{required("PLAIT_TOPO"), "place", "--chips", "8", "--shape", "ring", room}, {}, {}, {}});
+  ASSERT_EQ(place.status, 0) << place.err;
+  const auto chips = nlohmann::json::parse(place.out)["chips"];
+  const std::string answer = write("place.json", place.out);
+  const Outcome o = plait_sim({"allreduce", "--room", room, "--chips", answer, "--size", "1M", "-A", "ring",
+                               "--json", path("a.json")});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(contains(o.out, "8 ranks in mesh 4x4; taken 5")) << o.out;
+  // The ring runs over the links that were found for it: nobody shares one.
+  EXPECT_TRUE(contains(o.out, chips[0].dump() + "->" + chips[1].dump() + ": ")) << o.out;
+  EXPECT_TRUE(contains(o.out, "the mean of the 8 links in use")) << o.out;
+  const Outcome links =
+      plait_sim({"allreduce", "--room", room, "--chips", answer, "-A", "ring", "-A", "ring@links"});
+  EXPECT_EQ(links.status, 0) << links.err;
+  EXPECT_TRUE(contains(links.out, "\nring@links ")) << links.out;
+}
+
+TEST_F(PlaitSim, AllHasTheRingOfLinks) {
+  const Outcome o = plait_sim({"allreduce", "--room", "mesh 4x4", "--size", "4M", "--all"});
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(contains(o.out, "\nring@links ")) << o.out;
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Result<Report> run(const Options& o, const Way& way, double most_messages) {
   sim::Options options;
   options.timeline = !o.trace.empty() || !o.svg.empty();
   options.progress = [&](double share) { return watch.look("run", share); };
-  auto outcome = simulate(scripts, cut, *o.room.network, o.parameters, o.what_if.changes, options);
+  auto outcome = simulate(scripts, cut, *o.places.network, o.parameters, o.what_if.changes, options);
   if (!outcome.ok()) return outcome.status();
   Report report;
   report.room = o.room_text;
@@ -80,7 +80,7 @@ Result<Report> run(const Options& o, const Way& way, double most_messages) {
   report.segments = sizes.segments;
   report.parameters = o.parameters;
   report.what_if = o.what_if_texts;
-  report.network = o.room.network.get();
+  report.network = o.places.network.get();
   report.outcome = std::move(*outcome);
   report.scripts = scripts.distinct();
   find_crossing(report, scripts);
@@ -116,7 +116,7 @@ Status write(const std::string& path, std::string (*text)(const Report&), const 
 }  // namespace
 
 Status carry_out(Options& o) {
-  if (!o.what_if.cut.empty()) o.room.network = around(std::move(o.room.network), o.what_if.cut);
+  if (!o.what_if.cut.empty()) o.places.network = around(std::move(o.places.network), o.what_if.cut);
   if (o.all) return compare(o, all_ways(o.question), kMostOfAll);
   std::vector<Way> ways;
   for (const std::string& name : o.ways) {

@@ -1,10 +1,12 @@
 #include "tools/sim/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iostream>
+#include <iterator>
 
 #include "collectives/collective.h"
 #include "plait/plait.h"
@@ -19,14 +21,18 @@ constexpr const char* kHelp =
 
 Usage: plait-sim COLLECTIVE --room ROOM --size BYTES (-A WAY... | --all)
 
-  --room ROOM        in words, or a file of them: 'ring 8', 'torus 8x8x4',
-                     'mesh 32x32 400Gb/s 1us', 'hybrid cube mesh', 'ideal 8',
-                     '2 leaves x 4 hosts x 8 chips x 4 nics oversubscribed 2'
+  --room ROOM        a file of docs/topology.md's text, or the text, ';' for
+                     line ends: 'mesh 32x32 400Gb/s 1us', 'hybrid cube mesh',
+                     '64 hosts x 8 chips x 8 nics; leaf of 16 hosts, 8 spines';
+                     or 'ideal 8': no links, ports alone cost
   --size BYTES       of the vector: 64K, 256M, 1G (default 1M)
-  -A, --algorithm W  ring, swing, ...; over levels ring/direct, inner first
+  -A, --algorithm W  ring, swing, ...; over levels ring/direct, inner first;
+                     ring@links: the ring along a ring of links
   --all              every algorithm and hierarchy that fits, in a table
   --patience S       give up a way after S seconds (with --all 10; 0: never)
-  -n, --ranks N      on the first N places (default: all)
+  -n, --ranks N      on the first N places (default: all that are free)
+  --chips LIST       rank 0, 1, .. on these: 0,1,5,4, or a file, or -, of
+                     what plait-topo place prints
   --root R           where the collective has one (default 0)
   --what-if WORDS    'cut link 3-4', 'cut link 3-4 at 2ms', 'slow host 2 by 3',
                      'slow link 3-4 to 25%', 'kill rank 5 at 1ms'; repeatable
@@ -37,7 +43,7 @@ Usage: plait-sim COLLECTIVE --room ROOM --size BYTES (-A WAY... | --all)
 
 Examples:
   plait-sim allreduce --room 'mesh 32x32' --size 256M -A ring
-  plait-sim allreduce --room '4 hosts x 8 chips' --size 64M --all
+  plait-sim allreduce --room '4 hosts x 8 chips x 1 nics' --size 64M --all
   plait-sim allreduce --room 'ring 8' -A ring --what-if 'kill rank 3 at 10us'
 )";
 
@@ -47,7 +53,7 @@ int complain(const std::string& what) {
 }
 
 struct Raw {
-  std::string collective, room, size = "1M", parameters, segment;
+  std::string collective, room, chips, size = "1M", parameters, segment;
   std::optional<int> ranks;
   std::optional<uint64_t> seed;
   std::optional<double> jitter, patience;
@@ -76,20 +82,72 @@ Status find_collective(const std::string& name, collectives::Collective& collect
                                       : "there is no collective '" + name + "'; there are " + names};
 }
 
-Status read_room(const Raw& raw, Options& o) {
+// A room's lines in one.
+std::string in_a_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ';')) text.pop_back();
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n')
+      line += "; ";
+    else if (c != ' ' || !line.ends_with(' '))
+      line += c;
+  }
+  return sim::shown(line);
+}
+
+Status read_room(const Raw& raw, Options& o, sim::Plan& plan) {
   if (raw.room.empty()) return {Code::invalid, "which room? --room 'mesh 4x4'"};
-  o.room_text = raw.room;
+  std::string text = raw.room, file = "--room";
   std::error_code error;
   if (std::filesystem::is_regular_file(raw.room, error)) {
-    auto text = read_text(raw.room);
-    if (!text.ok()) return text.status();
-    o.room_text = *text;
-    while (!o.room_text.empty() && o.room_text.back() == '\n') o.room_text.pop_back();
+    auto read = read_text(raw.room);
+    if (!read.ok()) return read.status();
+    text = *read, file = raw.room;
+  } else {
+    std::replace(text.begin(), text.end(), ';', '\n');
   }
-  auto room = sim::read_room(o.room_text);
+  auto room = sim::read_plan(text, file);
   if (!room.ok()) return room.status();
-  o.room_text = sim::shown(o.room_text);
-  o.room = std::move(*room);
+  o.room_text = in_a_line(std::move(text));
+  plan = std::move(*room);
+  return {};
+}
+
+// The text itself, a file of it, or what comes from another program.
+Result<std::string> read_words(const std::string& given) {
+  if (given == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::error_code error;
+  if (std::filesystem::is_regular_file(given, error)) return read_text(given);
+  return given;
+}
+
+Status seat_ranks(const Raw& raw, const sim::Plan& plan, Options& o) {
+  std::vector<uint32_t> seats = sim::free_places(plan);
+  if (!raw.chips.empty()) {
+    auto words = read_words(raw.chips);
+    if (!words.ok()) return words.status();
+    auto chips = sim::read_seats(*words);
+    if (!chips.ok()) return chips.status();
+    seats = std::move(*chips);
+  }
+  const int most = int(seats.size());
+  o.question.ranks = raw.ranks.value_or(most);
+  if (o.question.ranks < 1 || o.question.ranks > most)
+    return {Code::invalid,
+            "-n " + std::to_string(o.question.ranks) + ": there are " + std::to_string(most) + " places"};
+  seats.resize(size_t(o.question.ranks));
+  auto places = sim::take_places(plan, std::move(seats));
+  if (!places.ok()) return places.status();
+  o.places = std::move(*places);
+  o.question.levels = o.places.levels;
+  o.question.order = o.places.order;
+  const bool asked = std::find(o.ways.begin(), o.ways.end(), sim::kRingOfLinks) != o.ways.end();
+  if (!o.all && !asked) return {};
+  auto ring = sim::ring_of_links(plan, o.places.seats);
+  if (ring.ok())
+    o.question.ring = std::move(*ring);
+  else
+    o.question.no_ring = ring.status().text();
   return {};
 }
 
@@ -113,14 +171,9 @@ Status read_parameters(const Raw& raw, Options& o) {
 
 Status interpret(const Raw& raw, Options& o) {
   PLAIT_TRY(find_collective(raw.collective, o.question.collective));
-  PLAIT_TRY(read_room(raw, o));
-  const int places = o.room.network->terminals();
-  o.question.ranks = raw.ranks.value_or(places);
-  if (o.question.ranks < 1 || o.question.ranks > places)
-    return {Code::invalid, "-n " + std::to_string(o.question.ranks) + ": the room has " +
-                               std::to_string(places) + " places"};
-  o.question.levels = o.room.levels;
-  if (o.question.ranks != places) o.question.levels = {o.question.ranks};
+  sim::Plan plan;
+  PLAIT_TRY(read_room(raw, o, plan));
+  PLAIT_TRY(seat_ranks(raw, plan, o));
   if (o.question.root < 0 || o.question.root >= o.question.ranks)
     return {Code::invalid, "--root: there is no such rank"};
   auto bytes = sim::read_size(raw.size);
@@ -133,8 +186,7 @@ Status interpret(const Raw& raw, Options& o) {
     return {Code::invalid, "--trace, --svg and --json are of one way: -A"};
   if (o.ways.size() > 1 && !(o.trace + o.svg + o.json).empty())
     return {Code::invalid, "--trace, --svg and --json are of one way: one -A"};
-  for (const std::string& text : o.what_if_texts)
-    PLAIT_TRY(sim::read_what_if(text, o.room, o.question.ranks, o.what_if));
+  for (const std::string& text : o.what_if_texts) PLAIT_TRY(sim::read_what_if(text, o.places, o.what_if));
   return {};
 }
 
@@ -157,6 +209,7 @@ Parsed parse(int argc, char** argv) {
   app.add_flag("--all", o.all);
   app.add_option("--patience", raw.patience)->check(CLI::Range(0.0, 1e6));
   app.add_option("-n,--ranks", raw.ranks);
+  app.add_option("--chips", raw.chips);
   app.add_option("--root", o.question.root);
   app.add_option("--what-if", o.what_if_texts)->expected(1)->take_all();
   app.add_option("--parameters", raw.parameters);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/parameters.h"
-#include "sim/room.h"
+#include "sim/places.h"
 #include "sim/ways.h"
 #include "sim/what_if.h"
 
@@ -14,7 +14,7 @@ namespace plait::simtool {
 
 struct Options {
   std::string room_text;
-  sim::Room room;
+  sim::Places places;
   sim::Question question;
   uint64_t bytes = 0;
   std::vector<std::string> ways;
