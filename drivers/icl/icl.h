@@ -211,9 +211,10 @@ icl_status icl_completions_open(struct icl_device* device, uint32_t max_entries,
 icl_status icl_completions_close(struct icl_completions* completions);
 /* Takes up to `room` completions in order, and returns how many. Disarms. */
 size_t icl_poll(struct icl_completions* completions, struct icl_completion* out, size_t room);
-/* Before every sleep. ICL_OK: the descriptor turns readable when a completion comes, or a peer adds to a semaphore
- * through one of the queues, or a descriptor slot is freed; look at your semaphores once more, for adds that came before,
- * then sleep. ICL_ERR_AGAIN (no error, no sentence): completions wait; not armed. Spurious readiness may happen. */
+/* Before every sleep: poll, look at your semaphores, arm, sleep. ICL_OK: the descriptor turns readable when a completion comes,
+ * or a peer adds to a semaphore through one of the queues, or a descriptor slot is freed. ICL_ERR_AGAIN (no error, no sentence):
+ * completions wait, or one of these came since the last icl_poll; not armed: poll, and look again. Spurious readiness and
+ * spurious ICL_ERR_AGAIN may happen. */
 icl_status icl_arm(struct icl_completions* completions);
 int icl_wait_fd(struct icl_completions* completions); /* belongs to it; do not read, write or close it */
 

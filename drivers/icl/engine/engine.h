@@ -52,6 +52,7 @@ struct icl_ring { /* an icl_completions */
   uint32_t queues;
   int fd;
   _Atomic uint32_t armed, rung;
+  _Atomic uint32_t happened; /* since the last poll: a completion, an add, room */
 };
 
 /* Memory, or an export of it: slots of a chip's tables. Under the chip's lock. */

@@ -43,6 +43,7 @@ void icl_ring_put(struct icl_ring* r, struct icl_chip_queue* queue, uint64_t coo
 }
 
 void icl_ring_wake(struct icl_ring* r) {
+  atomic_store_explicit(&r->happened, 1, memory_order_release);
   atomic_thread_fence(memory_order_seq_cst); /* what woke is visible before the flag is looked at: icl_arm */
   if (atomic_load_explicit(&r->armed, memory_order_relaxed) == 0 || atomic_exchange(&r->armed, 0) == 0) return;
   const uint64_t one = 1;
@@ -65,6 +66,8 @@ size_t icl_ring_poll(struct icl_completions* completions, struct icl_completion*
   struct icl_ring* r = (struct icl_ring*)(void*)completions;
   size_t n = 0;
   if (atomic_load_explicit(&r->armed, memory_order_relaxed) != 0) atomic_store(&r->armed, 0);
+  /* An exchange: what happened before it is seen by whoever looks after this call. */
+  if (atomic_load_explicit(&r->happened, memory_order_relaxed) != 0) atomic_exchange(&r->happened, 0);
   for (; n < room && any(r); n++, r->taken++) {
     const struct icl_entry* e = &r->entries[r->taken % r->size];
     out[n] = (struct icl_completion){e->cookie, e->status, e->queue_failed};
@@ -83,7 +86,7 @@ icl_status icl_ring_arm(struct icl_completions* completions) {
   }
   atomic_store(&r->armed, 1);
   atomic_thread_fence(memory_order_seq_cst);
-  if (!any(r)) return ICL_OK;
+  if (!any(r) && atomic_load(&r->happened) == 0) return ICL_OK;
   atomic_store(&r->armed, 0);
   return ICL_ERR_AGAIN;
 }
