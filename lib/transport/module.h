@@ -26,6 +26,7 @@ struct RailRequest {
   std::vector<Address> addresses;       // of this host's interfaces that may be used, best first; ports 0
   uint16_t port_min = 0, port_max = 0;  // to listen on; 0: any
   double bandwidth_Bps = 0;             // of a link each way, as the user says; 0: as the device says
+  int rank = -1;                        // of this process, for fabrics whose devices are dealt out; -1: not known
 };
 
 // A domain that could be made here, or could not.

@@ -183,6 +183,9 @@ std::vector<Backend> backends() {
       tcp_backend("tcp_uring", "127.0.0.1", [](auto& o) { o.engine = tcp::EngineKind::uring; }),
   };
   std::ranges::move(rails_backends(), std::back_inserter(all));
+#ifdef PLAIT_HAVE_ICL
+  std::ranges::move(icl_backends(), std::back_inserter(all));
+#endif
 #ifdef PLAIT_HAVE_OFI
   std::ranges::move(ofi_backends(), std::back_inserter(all));
 #endif

@@ -14,6 +14,7 @@ std::vector<Backend> backends();
 std::vector<Backend> rails_backends();
 
 // Of the fabrics that this build has.
+std::vector<Backend> icl_backends();
 std::vector<Backend> ofi_backends();
 std::vector<Backend> ucx_backends();
 std::vector<Backend> verbs_backends();
