@@ -267,7 +267,7 @@ std::shared_ptr<const transport::tcp::TlsKey> tls_key(const bootstrap::Group& gr
 Status Communicator::choose_network() {
   auto rails = parse_network(config_.network);
   if (!rails.ok()) return rails.status();
-  Place place{config_.interfaces, {}, config_.port_min, config_.port_max, config_.link_mbps, {}};
+  Place place{config_.interfaces, {}, config_.port_min, config_.port_max, config_.link_mbps, {}, config_.rank};
   for (const Address& met : group_->contact(config_.rank).addresses) place.known.push_back(met.with_port(0));
   if (wants_tls(*rails)) place.tls = tls_key(*group_);
   RailWatch watch{[this](const transport::rails::RailEvent& event) { note_rail(event); }, nullptr};

@@ -90,7 +90,8 @@ Result<std::unique_ptr<Domain>> open_module(const RailSpec& rail, const Place& p
                                  .addresses = addresses->all,
                                  .port_min = place.port_min,
                                  .port_max = place.port_max,
-                                 .bandwidth_Bps = place.link_mbps * 125e3});
+                                 .bandwidth_Bps = place.link_mbps * 125e3,
+                                 .rank = place.rank});
   if (!domain.ok()) return domain;
   PLAIT_TRY(suits(**domain));
   return domain;

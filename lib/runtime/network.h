@@ -22,6 +22,7 @@ struct Place {
   uint16_t port_min = 0, port_max = 0;
   uint32_t link_mbps = 0;                             // 0: as the interface says
   std::shared_ptr<const transport::tcp::TlsKey> tls;  // where a rail wants TLS; null: there is no secret
+  int rank = -1;
 };
 
 // Who wants to know what becomes of rails, where there are several.

@@ -5,7 +5,7 @@
 namespace plait::runtime {
 namespace {
 
-constexpr std::string_view kModules[] = {"ofi", "ucx", "verbs"};
+constexpr std::string_view kModules[] = {"icl", "ofi", "ucx", "verbs"};
 
 std::string fabrics() {
   std::string all(kTcp);
@@ -71,7 +71,7 @@ std::string to_string(const std::vector<RailSpec>& rails) {
 std::string kind_of(const std::vector<RailSpec>& rails) {
   std::string all;
   for (const RailSpec& rail : rails) {
-    const bool device = rail.fabric == kTcp || rail.fabric == "verbs";
+    const bool device = rail.fabric == kTcp || rail.fabric == "verbs" || rail.fabric == "icl";
     all += (all.empty() ? "" : ",") + (device ? rail.fabric : to_string(rail)) +
            (rail.options.tls ? "?tls=1" : "");
   }
