@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "transport/message_receive.h"
 
 namespace plait::transport {
@@ -130,7 +131,7 @@ bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   const Slot& slot = slots_[coming.slot];
   for (; landed_ != landed && coming.copied != slot.bytes; landed_++, moved = true) {
     const auto bytes = std::min<uint64_t>(kStreamPartBytes, slot.bytes - coming.copied);
-    std::memcpy(slot.data.data + coming.copied, wiring_.own->parts[lines_.consumed.parts++ % kStreamParts],
+    copy_bytes(slot.data.data + coming.copied, wiring_.own->parts[lines_.consumed.parts++ % kStreamParts],
                 bytes);
     coming.copied += bytes;
   }

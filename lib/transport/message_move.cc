@@ -2,6 +2,7 @@
 // there is no such way, through the peer's parts. One message after the other, in the order of their lines.
 #include <cstring>
 
+#include "base/copy.h"
 #include "transport/message_send.h"
 
 namespace plait::transport {
@@ -52,7 +53,7 @@ bool MessageSends::move_part(Send& send) noexcept {
   const size_t bytes = std::min<size_t>(kStreamPartBytes, send.data.bytes - send.moved);
   MessageMemory* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
   std::byte* part = target->parts[lines_.parts() % kStreamParts];
-  if (!part_ready_) std::memcpy(part, send.data.data + send.moved, bytes);
+  if (!part_ready_) copy_bytes(part, send.data.data + send.moved, bytes);
   part_ready_ = true;
   Transfer t;
   t.signal = {uint16_t(wiring_.first_counter + 1), 1};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
+
 namespace plait::transport {
 
 void UnitLedger::note(uint32_t from, uint32_t to, bool free) noexcept {
@@ -158,7 +160,7 @@ const char* MessageReceives::expect(uint16_t s, const MessageLine& line) noexcep
 void MessageReceives::deliver(uint16_t s, const std::byte* from, uint64_t bytes) noexcept {
   Slot& slot = slots_[s];
   if (bytes > slot.data.bytes) return too_long(s, bytes);
-  if (bytes != 0) std::memcpy(slot.data.data, from, bytes);
+  if (bytes != 0) copy_bytes(slot.data.data, from, bytes);
   end(s, bytes);
 }
 

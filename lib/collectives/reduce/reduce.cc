@@ -3,6 +3,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "base/copy.h"
 #include "collectives/reduce/kernels.h"
 
 namespace plait::collectives {
@@ -39,7 +40,7 @@ FoldKernel fold_kernel(Dtype dtype, ReduceOp op) noexcept {
 void copy_to_all(const std::byte* input, std::byte* const* outputs, uint32_t output_count, size_t bytes,
                  Store store) noexcept {
   if (output_count == 1 && store == Store::plain) {
-    if (outputs[0] != input) std::memcpy(outputs[0], input, bytes);
+    if (outputs[0] != input) copy_bytes(outputs[0], input, bytes);
     return;
   }
   static const FoldKernel kernel = byte_kernel(Dtype::uint8, ReduceOp::sum);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "collectives/reduce/reduce.h"
 
 namespace plait::collectives {
@@ -28,7 +29,7 @@ void user_fold(const Fold& f) noexcept {
   const size_t piece = f.input_count == 2 ? bytes : kPieceBytes;
   for (size_t at = 0; at < bytes; at += piece) fold_piece(f, at, std::min(piece, bytes - at) / element);
   for (uint32_t k = 1; k < f.output_count; k++) {
-    if (f.outputs[k] != f.outputs[0]) std::memcpy(f.outputs[k], f.outputs[0], bytes);
+    if (f.outputs[k] != f.outputs[0]) copy_bytes(f.outputs[k], f.outputs[0], bytes);
   }
 }
 

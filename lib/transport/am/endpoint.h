@@ -16,6 +16,7 @@ class MessageDomain;
 // What a fabric is like.
 struct Manners {
   size_t piece = 0;              // bytes of a transfer that fit behind a header, and kIntact, in a message
+  size_t before = 0;             // bytes of the fabric's that a stream has before those of a message
   bool both_greet = true;        // false: one side speaks first, since its message makes the connection
   bool says_goodbye = true;      // in close()
   const char* out_of_turn = "";  // what may be the cause of a message out of turn, to end a sentence
@@ -107,6 +108,7 @@ class MessageEndpoint : public Endpoint {
   bool tell(Kind kind, uint64_t value) noexcept;
   bool send_next(size_t& budget) noexcept;
   bool send_part(OpQueue& queue, size_t& budget) noexcept;
+  bool better_parted(const std::byte* from, size_t moved, size_t bytes) const noexcept;
   bool ask(OpQueue& queue) noexcept;
   bool answer(size_t& budget) noexcept;
 

@@ -1,6 +1,7 @@
 // Messages in: every field is checked before anything moves.
 #include <cstring>
 
+#include "base/copy.h"
 #include "transport/am/domain.h"
 #include "transport/am/endpoint.h"
 
@@ -51,7 +52,7 @@ std::optional<Refusal> MessageEndpoint::land_put(const Header& h, ByteView body)
     RegionTable::Pin pin;
     const Place place{h.slot, h.nonce, h.offset};
     if (const auto refusal = admit(domain_->regions(), place, body.size(), true, pin)) return refusal;
-    std::memcpy(pin.base() + h.offset, body.data(), body.size());
+    copy_bytes(pin.base() + h.offset, body.data(), body.size());
   }
   if (h.add != 0) signal(h.counter, h.add);
   if ((h.flags & kAsked) != 0) ++landed_;
@@ -69,7 +70,7 @@ std::optional<Refusal> MessageEndpoint::land_data(const Header& h, ByteView body
   const bool last = (h.flags & kLast) != 0;
   if (bytes.size() > left || last != (bytes.size() == left)) return Refusal::nonsense;
   if (!plait::take(end, intact) || intact != kIntact) return Refusal::region;
-  if (!bytes.empty()) std::memcpy(op.local + op.moved, bytes.data(), bytes.size());
+  if (!bytes.empty()) copy_bytes(op.local + op.moved, bytes.data(), bytes.size());
   op.moved += bytes.size();
   if (!last) return std::nullopt;
   gets_.pop();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "transport/am/domain.h"
 #include "transport/am/endpoint.h"
 
@@ -9,6 +10,7 @@ namespace plait::transport::am {
 
 namespace {
 
+constexpr size_t kLead = size_t{1} << 10;        // what goes alone where all in one message would be slow
 constexpr size_t kPostBytes = size_t{64} << 10;  // sent in a post(); all else is poll()'s
 
 // The part of a put from `at`, of `bytes` bytes.
@@ -35,7 +37,7 @@ void end_put(Header& h, When when, const Signal& signal) noexcept {
 
 void Message::pack(RegionTable& regions, std::byte* to) const noexcept {
   if (Kind(header.kind) != Kind::data) {
-    if (bytes != 0) std::memcpy(to, from, bytes);
+    if (bytes != 0) copy_bytes(to, from, bytes);
     return;
   }
   const size_t length = bytes - sizeof kIntact;
@@ -44,7 +46,7 @@ void Message::pack(RegionTable& regions, std::byte* to) const noexcept {
     std::memset(to, 0, bytes);
     return;
   }
-  if (length != 0) std::memcpy(to, pin.base() + place.offset, length);
+  if (length != 0) copy_bytes(to, pin.base() + place.offset, length);
   std::memcpy(to + length, &kIntact, sizeof kIntact);
 }
 
@@ -104,7 +106,8 @@ bool MessageEndpoint::take(const Transfer& transfer) noexcept {
   const size_t bytes = transfer.remote.bytes;
   const bool put = transfer.verb == Verb::put, small = put && bytes <= kInline;
   Op* op = nullptr;
-  if (put && bytes <= std::min(manners_.piece, budget_) && !blocked_ && !waits(transfer.signal.counter)) {
+  if (put && bytes <= std::min(manners_.piece, budget_) && !blocked_ && !waits(transfer.signal.counter) &&
+      !better_parted(transfer.local.data, 0, bytes)) {
     Message m = put_message(place_of(transfer), 0, transfer.local.data, bytes);
     end_put(m.header, transfer.when, transfer.signal);
     if (!small && transfer.when != When::delivered) m.op = op = &new_op(transfer);  // it may be kept
@@ -160,9 +163,21 @@ bool MessageEndpoint::send_next(size_t& budget) noexcept {
   return queue.front().verb == Verb::get ? ask(queue) : send_part(queue, budget);
 }
 
+// The kernel copies a stream into pages, and into a new one when the stream was read up. What is a few bytes
+// farther behind in its page than it was where it lay, is copied very slowly (base/copy.h): with 13 bytes
+// before it, all that lies at the beginning of a page, which is where most of what is long lies.
+bool MessageEndpoint::better_parted(const std::byte* from, size_t moved, size_t bytes) const noexcept {
+  constexpr size_t kWorthAMessage = size_t{8} << 10;
+  if (manners_.before == 0 || bytes < kWorthAMessage) return false;
+  const size_t messages = (moved + manners_.piece - 1) / manners_.piece;
+  const size_t in_stream = messages * (manners_.before + sizeof(Header)) + manners_.before + moved;
+  return copies_slowly(in_stream - reinterpret_cast<uintptr_t>(from + moved));
+}
+
 bool MessageEndpoint::send_part(OpQueue& queue, size_t& budget) noexcept {
   Op& op = queue.front();
-  const size_t bytes = std::min(op.bytes - op.moved, manners_.piece);
+  size_t bytes = std::min(op.bytes - op.moved, manners_.piece);
+  if (better_parted(op.local, op.moved, bytes)) bytes = kLead;
   Message m = put_message(op.place, op.moved, op.local + op.moved, bytes);
   const bool last = op.moved + bytes == op.bytes, asks = op.when == When::delivered;
   if (last) end_put(m.header, op.when, op.signal);

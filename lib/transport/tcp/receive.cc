@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/copy.h"
 #include "transport/tcp/connection.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/socket.h"
@@ -87,7 +88,7 @@ void Connection::arrived(ByteView bytes) noexcept {
     RegionTable::Pin pin;
     std::byte* to = landing(pin);
     if (to == nullptr) return;
-    std::memcpy(to, bytes.data(), here);
+    copy_bytes(to, bytes.data(), here);
     bytes = bytes.subspan(here);
     took(here);
   }

@@ -1,6 +1,7 @@
 // OpenSSL between a connection and its socket. It writes to a buffer of the domain, which leaves with one
 // call to the kernel; what the kernel has no room for is kept until it has. So OpenSSL never has to wait to
 // write.
+#include "base/copy.h"
 #include "transport/tcp/tls.h"
 
 #include <openssl/err.h>
@@ -81,7 +82,7 @@ std::string Tls::name() const {
 int Tls::take_sealed(const void* bytes, int count) noexcept {
   const auto n = size_t(std::max(count, 0));
   if (n > kSealedBytes - context_.out_bytes_) return -1;
-  std::memcpy(context_.out_.get() + context_.out_bytes_, bytes, n);
+  copy_bytes(context_.out_.get() + context_.out_bytes_, bytes, n);
   context_.out_bytes_ += n;
   return count;
 }
@@ -146,7 +147,7 @@ bool Tls::keep(std::span<const std::byte> bytes) noexcept {
   if (!up_) return false;  // strangers get no memory
   if (left_ == nullptr) left_ = &context_.left().take();
   if (bytes.size() > left_->bytes.size() - left_->end) return false;
-  std::memcpy(left_->bytes.data() + left_->end, bytes.data(), bytes.size());
+  copy_bytes(left_->bytes.data() + left_->end, bytes.data(), bytes.size());
   left_->end += bytes.size();
   return true;
 }
@@ -192,7 +193,7 @@ ssize_t Tls::send(std::span<const iovec> parts) noexcept {
     } else {
       for (count = 0; at < parts.size() && count < kRecord;) {
         const size_t n = std::min(parts[at].iov_len - from, kRecord - count);
-        std::memcpy(context_.plain_.get() + count, static_cast<const std::byte*>(parts[at].iov_base) + from,
+        copy_bytes(context_.plain_.get() + count, static_cast<const std::byte*>(parts[at].iov_base) + from,
                     n);
         count += n;
         from += n;

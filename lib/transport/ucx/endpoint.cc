@@ -3,7 +3,6 @@
 #include "transport/ucx/domain.h"
 
 namespace plait::transport::ucx {
-
 namespace {
 
 // Sends the message without a Flight: the transport takes it from where it lies, before this returns.
@@ -21,7 +20,9 @@ ucs_status_t send_now(ucp_ep_h end, const am::Message& message) noexcept {
 
 UcxEndpoint::UcxEndpoint(UcxDomain& domain, const am::TicketHead& mine, uint64_t cookie)
     : MessageEndpoint(domain, mine, cookie,
-                      {.piece = domain.library().piece(), .out_of_turn = "UCX_MAX_EAGER_RAILS must be 1"}) {
+                      {.piece = domain.library().piece(),
+                       .before = domain.library().transports() == "tcp" ? size_t{5 + 8} : 0,  // UCT's, UCP's
+                       .out_of_turn = "UCX_MAX_EAGER_RAILS must be 1"}) {
   announce(domain.library().address());
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "transport/ucx/domain.h"
 
 namespace plait::transport::ucx {
-
 namespace {
 
 // The bytes of a Flight as UCP's generic datatype.
@@ -38,7 +38,7 @@ void on_sent(void* request, ucs_status_t status, void* data) noexcept {
 
 void Flight::pack(std::byte* to, size_t offset, size_t most) const noexcept {
   if (message.from != nullptr) {
-    std::memcpy(to, message.from + offset, most);
+    copy_bytes(to, message.from + offset, most);
   } else if (am::Kind(message.header.kind) == am::Kind::data && most == message.bytes) {
     message.pack(domain->regions(), to);
   } else {

@@ -13,7 +13,6 @@
 #include "transport/am/wire.h"
 
 namespace plait::transport::ucx {
-
 namespace {
 
 constexpr int kProbeMs = 1000;

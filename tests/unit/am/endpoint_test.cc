@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "base/pages.h"
 #include "fabric.h"
 
 namespace plait::transport::am {
@@ -309,6 +310,44 @@ TEST(MessageEndpoint, TheDomainMayGoFirst) {
   EXPECT_EQ(domain->open(kCounters + 1, 7).status().code(), Code::invalid);
   domain.reset();
   EXPECT_EQ(end->state(), State::closed);
+}
+
+// Of UCX over TCP (13 bytes before the payload): what lies at the beginning of a page.
+TEST(AmEndpoint, WhatTheKernelWouldCopySlowlyIsParted) {
+  Fabric like;
+  like.manners.piece = size_t{16} << 10;
+  like.manners.before = 13;
+  struct Case {
+    size_t offset, bytes;
+    std::vector<size_t> parts;
+  };
+  const Case cases[] = {{0, 16384, {1024, 15360}},        {0, 8191, {8191}},    {16, 16384, {16384}},
+                        {0, 20000, {1024, 16384, 2592}},  {64, 16384, {16384}}, {4095, 9000, {1024, 7976}},
+                        {64, 32768, {16384, 1024, 15360}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE("at " + std::to_string(c.offset) + " of a page, " + std::to_string(c.bytes) + " bytes");
+    Pair pair(like);
+    pair.connect();
+    const Mapping from = map_pages(65536), to = map_pages(65536);
+    std::byte* const bytes = from.data() + c.offset;
+    for (size_t i = 0; i < c.bytes; ++i) bytes[i] = std::byte(i * 7 + i / 256);
+    auto region = pair.b.domain.expose({to.data(), to.size()}, Access::both).value();
+    auto remote = pair.a.end->import(region->key()).value();
+    const Transfer put{
+        Verb::put, When::delivered, {0, 1}, {bytes, c.bytes, nullptr}, {remote.get(), 5, c.bytes}, 9};
+    ASSERT_EQ(pair.a.end->post({&put, 1}), 1U);
+    std::vector<size_t> parts;
+    for (int i = 0; i < 50 && pair.a.dones.empty(); ++i) {
+      pair.a.poll();
+      for (const Bytes& message : pair.b.domain.inbox) {
+        if (message.size() > sizeof(Header)) parts.push_back(message.size() - sizeof(Header));
+      }
+      pair.b.poll();
+    }
+    EXPECT_EQ(parts, c.parts);
+    ASSERT_EQ(pair.a.dones.size(), 1U);
+    EXPECT_TRUE(std::equal(bytes, bytes + c.bytes, to.data() + 5));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // small, or the program would run chunk by chunk, so each fits some lines or one part.
 #include <cstring>
 
+#include "base/copy.h"
 #include "collectives/machine/real/descriptor.h"
 #include "collectives/machine/real/machine.h"
 
@@ -37,7 +38,7 @@ void Machine::gather_pieces(uint32_t w, const Action& a, std::byte* to) const no
     const Action& piece = s.pieces[a.first_piece + k];
     const size_t bytes = call_.layout.bytes(piece.sized_by, piece.chunk, piece.count, 0);
     const Place from = s.sources[piece.first_source].place;
-    if (bytes > 0) std::memcpy(to, bound(from.in()).data + offset_of(from, w), bytes);
+    if (bytes > 0) copy_bytes(to, bound(from.in()).data + offset_of(from, w), bytes);
     to += bytes;
   }
 }

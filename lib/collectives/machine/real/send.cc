@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "collectives/machine/real/descriptor.h"
 #include "collectives/machine/real/machine.h"
 
@@ -149,7 +150,7 @@ Machine::Turn Machine::send_parts(uint32_t w, const Action& a, Run& r, const std
   while (r.cursor < bytes && out.room(1) && out.room_for_parts(1)) {
     const size_t piece = std::min<size_t>(kPartBytes, bytes - r.cursor);
     const std::byte* from = data + r.cursor;
-    if (!out.takes_sources()) std::memcpy(out.part(0), from, piece);
+    if (!out.takes_sources()) copy_bytes(out.part(0), from, piece);
     fill_descriptor(a, stream, kPart, 0);
     out.publish_part(call_.tag | kDescriptorBit, uint32_t(piece), out.takes_sources() ? from : nullptr);
     r.cursor += piece;

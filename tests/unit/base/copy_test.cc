@@ -1,0 +1,50 @@
+// copy_bytes(): every relation of source and target in their pages, and nothing beside what is copied.
+#include "base/copy.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace plait {
+namespace {
+
+constexpr size_t kRoom = size_t{5} << 12;
+
+std::vector<unsigned char> pattern() {
+  std::vector<unsigned char> bytes(kRoom);
+  for (size_t i = 0; i < kRoom; ++i) bytes[i] = static_cast<unsigned char>(1 + (i * 31 + i / 251) % 255);
+  return bytes;
+}
+
+using Copy = void (*)(void*, const void*, size_t) noexcept;
+
+void check(Copy copy, size_t from, size_t to, size_t bytes) {
+  static const std::vector<unsigned char> source = pattern();
+  std::vector<unsigned char> target(kRoom, 0);
+  copy(target.data() + to, source.data() + from, bytes);
+  for (size_t i = 0; i < kRoom; ++i) {
+    const bool copied = i >= to && i < to + bytes;
+    ASSERT_EQ(target[i], copied ? source[from + i - to] : 0)
+        << "byte " << i << " of " << bytes << " copied from " << from << " to " << to;
+  }
+}
+
+TEST(Copy, CopiesAllAndNothingElse) {
+  for (const Copy copy : {Copy(copy_bytes), Copy(copy_lines)}) {
+    for (const size_t bytes : {0, 1, 63, 64, 65, 127, 1024, 1025, 4096, 9001}) {
+      for (size_t behind = 0; behind < 18; ++behind) {
+        check(copy, 100, 100 + behind, bytes);
+        check(copy, 100 + behind, 100, bytes);
+      }
+    }
+  }
+}
+
+TEST(Copy, KnowsTheSlowRelations) {
+  for (const uintptr_t slow : {1, 2, 8, 15, 4097, -4095}) EXPECT_TRUE(copies_slowly(slow)) << slow;
+  for (const uintptr_t fast : {0, 16, 17, 4095, 4096, -1, -15, 2048})
+    EXPECT_FALSE(copies_slowly(fast)) << fast;
+}
+
+}  // namespace
+}  // namespace plait
