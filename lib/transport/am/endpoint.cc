@@ -16,7 +16,8 @@ MessageEndpoint::MessageEndpoint(MessageDomain& domain, const TicketHead& mine, 
       counter_words_(std::make_unique<std::atomic<uint64_t>[]>(mine.counters)),
       ops_(domain.pools().ops),
       served_(domain.pools().served),
-      dones_(domain.pools().dones) {
+      dones_(domain.pools().dones),
+      pacer_(manners.under_way) {
   counters_ = counter_words_.get();
 }
 

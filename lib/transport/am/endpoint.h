@@ -8,6 +8,7 @@
 #include <string>
 
 #include "transport/am/message.h"
+#include "transport/am/pacer.h"
 
 namespace plait::transport::am {
 
@@ -17,6 +18,7 @@ class MessageDomain;
 struct Manners {
   size_t piece = 0;              // bytes of a transfer that fit behind a header, and kIntact, in a message
   size_t before = 0;             // bytes of the fabric's that a stream has before those of a message
+  size_t under_way = 0;          // bytes of puts that the peer did not acknowledge, at most; 0: any number
   bool both_greet = true;        // false: one side speaks first, since its message makes the connection
   bool says_goodbye = true;      // in close()
   const char* out_of_turn = "";  // what may be the cause of a message out of turn, to end a sentence
@@ -98,8 +100,8 @@ class MessageEndpoint : public Endpoint {
   // send.cc
   bool can_send() const noexcept { return !blocked_ && pending(); }
   bool can_go(const OpQueue& queue) const noexcept {
-    return !queue.empty() && (queue.front().verb == Verb::get ||
-                              gets_under_way_[queue.front().signal.counter % kCounters] == 0);
+    if (queue.empty() || queue.front().verb == Verb::get) return !queue.empty();
+    return pacer_.may_send() && gets_under_way_[queue.front().signal.counter % kCounters] == 0;
   }
   bool has_last_or_first_word() const noexcept;
   Op& new_op(const Transfer& transfer) noexcept;
@@ -108,7 +110,7 @@ class MessageEndpoint : public Endpoint {
   bool tell(Kind kind, uint64_t value) noexcept;
   bool send_next(size_t& budget) noexcept;
   bool send_part(OpQueue& queue, size_t& budget) noexcept;
-  bool better_parted(const std::byte* from, size_t moved, size_t bytes) const noexcept;
+  bool better_parted(const std::byte* from, size_t bytes) const noexcept;
   bool ask(OpQueue& queue) noexcept;
   bool answer(size_t& budget) noexcept;
 
@@ -145,6 +147,8 @@ class MessageEndpoint : public Endpoint {
       gets_under_way_{};      // on a counter: puts wait, or gets might see their bytes
   SlabQueue<Served> served_;  // to answer
   OwnedDones dones_;
+  Pacer pacer_;
+  size_t unanswered_ = 0;                    // bytes of the stream since a message came
   size_t budget_ = 0;                        // bytes that this post() may still send
   size_t turn_ = 0;                          // of waiting_[0], waiting_[1], served_
   uint32_t out_number_ = 0, in_number_ = 0;  // of messages

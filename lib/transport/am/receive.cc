@@ -9,6 +9,7 @@ namespace plait::transport::am {
 
 void MessageEndpoint::receive(const Header& h, ByteView body) noexcept {
   const Kind kind = Kind(h.kind);
+  unanswered_ = 0;
   if (kind == Kind::hello && (state_ == State::opened || h.value == theirs_.endpoint)) {
     heard_ = h.value;
     become_ready();
@@ -83,6 +84,7 @@ std::optional<Refusal> MessageEndpoint::land_data(const Header& h, ByteView body
 bool MessageEndpoint::acknowledged(uint64_t count) noexcept {
   if (count > asked_ || count < acked_) return false;
   for (; acked_ != count; ++acked_) {
+    if (pacer_.answered(acked_)) continue;
     Op& op = unacked_.front();
     unacked_.pop();
     finished(op, Code::ok);

@@ -7,7 +7,6 @@
 #include "transport/am/endpoint.h"
 
 namespace plait::transport::am {
-
 namespace {
 
 constexpr size_t kLead = size_t{1} << 10;        // what goes alone where all in one message would be slow
@@ -55,12 +54,18 @@ void Message::pack(RegionTable& regions, std::byte* to) const noexcept {
   Header& h = m.header;
   h.to = theirs_.endpoint;
   if (counted(Kind(h.kind))) h.number = out_number_;
+  const bool put = Kind(h.kind) == Kind::put, marks = put && pacer_.due(m.bytes),
+             asks_alone = marks && (h.flags & kAsked) == 0;
+  if (asks_alone) h.flags |= kAsked;
   const Sent sent = send(m);
   if (sent == Sent::no_room) {
     blocked_ = true;
     return sent;
   }
   if (counted(Kind(h.kind))) ++out_number_;
+  unanswered_ += manners_.before + sizeof(Header) + m.bytes;
+  if (put) pacer_.sent(m.bytes);
+  if (marks) pacer_.mark(asked_, asks_alone);
   if ((h.flags & kAsked) != 0) ++asked_;
   return sent;
 }
@@ -107,7 +112,7 @@ bool MessageEndpoint::take(const Transfer& transfer) noexcept {
   const bool put = transfer.verb == Verb::put, small = put && bytes <= kInline;
   Op* op = nullptr;
   if (put && bytes <= std::min(manners_.piece, budget_) && !blocked_ && !waits(transfer.signal.counter) &&
-      !better_parted(transfer.local.data, 0, bytes)) {
+      pacer_.may_send() && !better_parted(transfer.local.data, bytes)) {
     Message m = put_message(place_of(transfer), 0, transfer.local.data, bytes);
     end_put(m.header, transfer.when, transfer.signal);
     if (!small && transfer.when != When::delivered) m.op = op = &new_op(transfer);  // it may be kept
@@ -163,21 +168,20 @@ bool MessageEndpoint::send_next(size_t& budget) noexcept {
   return queue.front().verb == Verb::get ? ask(queue) : send_part(queue, budget);
 }
 
-// The kernel copies a stream into pages, and into a new one when the stream was read up. What is a few bytes
-// farther behind in its page than it was where it lay, is copied very slowly (base/copy.h): with 13 bytes
-// before it, all that lies at the beginning of a page, which is where most of what is long lies.
-bool MessageEndpoint::better_parted(const std::byte* from, size_t moved, size_t bytes) const noexcept {
+// The kernel copies a stream into pages, and begins with a new one when the stream was read up, as it is when
+// the peer has answered. What is a few bytes farther behind in its page than it was where it lay, is copied
+// very slowly (base/copy.h): with 13 bytes before it, all that lies at the beginning of a page, which is
+// where most of what is long lies.
+bool MessageEndpoint::better_parted(const std::byte* from, size_t bytes) const noexcept {
   constexpr size_t kWorthAMessage = size_t{8} << 10;
-  if (manners_.before == 0 || bytes < kWorthAMessage) return false;
-  const size_t messages = (moved + manners_.piece - 1) / manners_.piece;
-  const size_t in_stream = messages * (manners_.before + sizeof(Header)) + manners_.before + moved;
-  return copies_slowly(in_stream - reinterpret_cast<uintptr_t>(from + moved));
+  return manners_.before != 0 && bytes >= kWorthAMessage &&
+         copies_slowly(unanswered_ + manners_.before - reinterpret_cast<uintptr_t>(from));
 }
 
 bool MessageEndpoint::send_part(OpQueue& queue, size_t& budget) noexcept {
   Op& op = queue.front();
   size_t bytes = std::min(op.bytes - op.moved, manners_.piece);
-  if (better_parted(op.local, op.moved, bytes)) bytes = kLead;
+  if (better_parted(op.local + op.moved, bytes)) bytes = kLead;
   Message m = put_message(op.place, op.moved, op.local + op.moved, bytes);
   const bool last = op.moved + bytes == op.bytes, asks = op.when == When::delivered;
   if (last) end_put(m.header, op.when, op.signal);

@@ -74,7 +74,7 @@ std::optional<Header> parse_header(ByteView bytes, size_t length) noexcept {
   bool good = false;
   switch (kind) {
     case Kind::put:
-      good = (last || ((h.flags & kAsked) == 0 && no_signal(h) && length != 0)) && h.value == 0 &&
+      good = (last || (no_signal(h) && length != 0)) && h.value == 0 &&
              (length == 0 ? no_region(h) : fits(h.offset, length));
       break;
     case Kind::get:

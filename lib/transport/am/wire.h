@@ -60,7 +60,7 @@ enum class Kind : uint8_t {
 
 enum Flags : uint8_t {
   kLast = 1,   // put, data: of its transfer
-  kAsked = 2,  // put, with kLast: acknowledge it
+  kAsked = 2,  // put: acknowledge it
 };
 
 // Follows the bytes of `data`, written when they have been: else their region was taken back meanwhile.

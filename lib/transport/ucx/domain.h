@@ -7,7 +7,7 @@
 
 namespace plait::transport::ucx {
 
-constexpr Maker kMaker{"ucx", "UCX", 0x58435550, 2};  // "PUCX"
+constexpr Maker kMaker{"ucx", "UCX", 0x58435550, 3};  // "PUCX"
 
 // Identity::use. kPeerErrors: endpoints tell of failures, which both sides must ask UCX for. kLocal: stays on
 // its host.

@@ -312,8 +312,41 @@ TEST(MessageEndpoint, TheDomainMayGoFirst) {
   EXPECT_EQ(end->state(), State::closed);
 }
 
+TEST(MessageEndpoint, NoMoreIsUnderWayThanMayBe) {
+  Fabric like;
+  like.manners.under_way = 400;
+  Pair p(like);
+  p.connect();
+  const auto came = [&] {
+    size_t bytes = 0;
+    for (const Bytes& message : p.b.domain.inbox) bytes += message.size() - sizeof(Header);
+    return bytes;
+  };
+  for (uint64_t i = 0; i < 12; ++i) {
+    // Both kinds: those that are acknowledged themselves, and those that are not.
+    const Transfer put = p.from_a(Verb::put, 90, i % 3 == 0 ? When::delivered : When::reusable, i);
+    ASSERT_EQ(p.a.end->post({&put, 1}), 1U);
+  }
+  for (int i = 0; i < 5; ++i) p.a.poll();
+  EXPECT_EQ(came(), 450U) << "the first that goes too far is the last";
+  EXPECT_TRUE(p.a.domain.arm()) << "and it can sleep until an answer comes";
+  p.poll();
+  EXPECT_EQ(p.a.dones.size(), 12U);
+  EXPECT_EQ(p.b.end->counter(0).load(), 12U);
+  const Transfer get = p.from_a(Verb::get, 500, When::delivered, 20),
+                 put = p.from_a(Verb::put, 1000, When::delivered, 21);
+  p.b.memory[499] = std::byte{77};
+  ASSERT_EQ(p.a.end->post({&get, 1}), 1U);
+  p.poll();
+  EXPECT_EQ(p.a.memory[499], std::byte{77});
+  ASSERT_EQ(p.a.end->post({&put, 1}), 1U);
+  p.poll();
+  EXPECT_EQ(p.a.dones.size(), 14U);
+  EXPECT_EQ(p.a.memory, p.b.memory);
+}
+
 // Of UCX over TCP (13 bytes before the payload): what lies at the beginning of a page.
-TEST(AmEndpoint, WhatTheKernelWouldCopySlowlyIsParted) {
+TEST(MessageEndpoint, WhatTheKernelWouldCopySlowlyIsParted) {
   Fabric like;
   like.manners.piece = size_t{16} << 10;
   like.manners.before = 13;
