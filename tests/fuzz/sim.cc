@@ -20,7 +20,8 @@ void check_route(const Network& network, int32_t from, int32_t to) {
     at = network.link(link).to;
     require(at >= 0 && at < network.nodes(), "over nodes");
   }
-  require(way.empty() ? network.links() == 0 : at == to, "to where they lead");
+  // A rank needs no link to itself, and ideal rooms have none.
+  require(way.empty() ? from == to || network.links() == 0 : at == to, "to where they lead");
 }
 
 void check_places(const Places& places) {
