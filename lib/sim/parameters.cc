@@ -20,6 +20,7 @@ void each(P& p, F f) {
   f("gap", e.gap), f("byte", e.byte), f("fold", e.fold), f("copy", e.copy);
   f("engines", e.engines), f("credits", p.credits), f("windows", p.windows), f("segment", p.segment),
       f("seed", p.seed);
+  f("cache", p.cache), f("far", p.far);
 }
 
 bool put(const nlohmann::json& value, double& number) {
@@ -42,6 +43,14 @@ Parameters default_parameters() {
   p.endpoint.fold = 2e-12;
   p.endpoint.engines = 4;
   p.hop = 1e-7;
+  return p;
+}
+
+Parameters for_vector(const Parameters& parameters, uint64_t bytes) {
+  Parameters p = parameters;
+  if (p.cache <= 0 || double(bytes) <= p.cache) return p;
+  const double more = p.far * (1 - p.cache / double(bytes));
+  p.endpoint.fold += more, p.endpoint.copy += more;
   return p;
 }
 

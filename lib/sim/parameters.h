@@ -30,7 +30,13 @@ struct Parameters {
   double jitter = 0;     // what the core and the latency take is up to that share longer, each time anew ...
   uint64_t seed = 1;     // ... by random numbers from here
   uint64_t segment = 256 << 10;  // bytes of a chunk that travel at a time
+  // A vector of more bytes than `cache` is partly in memory: of the share of it that is, `fold` and `copy`
+  // take `far` longer, s a byte. 0: caches have room for all.
+  double cache = 0, far = 0;
 };
+
+// With what `cache` and `far` add to `fold` and `copy` in a call with a vector of so many bytes.
+Parameters for_vector(const Parameters& parameters, uint64_t bytes);
 
 // Chips of a training pod: what plait-sim assumes where nobody says otherwise (docs/sim.md).
 Parameters default_parameters();

@@ -1,7 +1,8 @@
-// What plait-sim reads: rooms, places, faults and sizes in words, parameters as JSON.
+// What plait-sim reads: rooms, places, faults and sizes in words, parameters and measured times as JSON.
 #include <string>
 
 #include "fuzz.h"
+#include "sim/measured.h"
 #include "sim/what_if.h"
 #include "sim/words.h"
 
@@ -55,6 +56,11 @@ void try_words(const std::string& text) {
   Parameters parameters = default_parameters();
   const Status read = read_parameters(text, "file", parameters);
   require(read.ok() ? check(parameters).ok() : is_printable(read.text()), "parameters are sound");
+  const auto rows = read_measured(text, "file");
+  require(rows.ok() || is_printable(rows.status().text()), "a reason can be printed");
+  if (!rows.ok()) return;
+  for (const Measured& m : merged(*rows))
+    require(m.seconds > 0 && m.root >= 0 && m.root < m.ranks, "calls can be simulated");
 }
 
 }  // namespace

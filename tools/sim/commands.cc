@@ -70,7 +70,7 @@ Result<Report> run(const Options& o, const Way& way, double most_messages) {
   sim::Options options;
   options.timeline = !o.trace.empty() || !o.svg.empty();
   options.progress = [&](double share) { return watch.look("run", share); };
-  auto outcome = simulate(scripts, cut, *o.places.network, o.parameters, o.what_if.changes, options);
+  auto outcome = simulate(scripts, cut, *o.places.network, for_vector(o.parameters, o.bytes), o.what_if.changes, options);
   if (!outcome.ok()) return outcome.status();
   Report report;
   report.room = o.room_text;
