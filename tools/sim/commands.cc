@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "collectives/exchange/set.h"
 #include "sim/report.h"
+#include "tools/sim/measured.h"
 
 namespace plait::simtool {
 
@@ -70,7 +71,8 @@ Result<Report> run(const Options& o, const Way& way, double most_messages) {
   sim::Options options;
   options.timeline = !o.trace.empty() || !o.svg.empty();
   options.progress = [&](double share) { return watch.look("run", share); };
-  auto outcome = simulate(scripts, cut, *o.places.network, for_vector(o.parameters, o.bytes), o.what_if.changes, options);
+  auto outcome = simulate(scripts, cut, *o.places.network, for_vector(o.parameters, o.bytes),
+                          o.what_if.changes, options);
   if (!outcome.ok()) return outcome.status();
   Report report;
   report.room = o.room_text;
@@ -116,6 +118,7 @@ Status write(const std::string& path, std::string (*text)(const Report&), const 
 }  // namespace
 
 Status carry_out(Options& o) {
+  if (!o.calibrate.empty() || !o.compare.empty()) return hold_against_measured(o);
   if (!o.what_if.cut.empty()) o.places.network = around(std::move(o.places.network), o.what_if.cut);
   if (o.all) return compare(o, all_ways(o.question), kMostOfAll);
   std::vector<Way> ways;

@@ -11,41 +11,10 @@
 #include "collectives/collective.h"
 #include "plait/plait.h"
 #include "sim/words.h"
+#include "tools/sim/help.h"
 
 namespace plait::simtool {
 namespace {
-
-// Written by hand: CLI11's own is wider than a terminal and has no examples.
-constexpr const char* kHelp =
-    R"(plait-sim: how long a collective takes in a room that nobody has built.
-
-Usage: plait-sim COLLECTIVE --room ROOM --size BYTES (-A WAY... | --all)
-
-  --room ROOM        a file of docs/topology.md's text, or the text, ';' for
-                     line ends: 'mesh 32x32 400Gb/s 1us', 'hybrid cube mesh',
-                     '64 hosts x 8 chips x 8 nics; leaf of 16 hosts, 8 spines';
-                     or 'ideal 8': no links, ports alone cost
-  --size BYTES       of the vector: 64K, 256M, 1G (default 1M)
-  -A, --algorithm W  ring, swing, ...; over levels ring/direct, inner first;
-                     ring@links: the ring along a ring of links
-  --all              every algorithm and hierarchy that fits, in a table
-  --patience S       give up a way after S seconds (with --all 10; 0: never)
-  -n, --ranks N      on the first N places (default: all that are free)
-  --chips LIST       rank 0, 1, .. on these: 0,1,5,4, or a file, or -, of
-                     what plait-topo place prints
-  --root R           where the collective has one (default 0)
-  --what-if WORDS    'cut link 3-4', 'cut link 3-4 at 2ms', 'slow host 2 by 3',
-                     'slow link 3-4 to 25%', 'kill rank 5 at 1ms'; repeatable
-  --parameters FILE  of endpoints, JSON (docs/sim.md); --seed N, --jitter F,
-                     --credits N and --segment BYTES change one of them
-  --json F, --trace F, --svg F   the result; for ui.perfetto.dev; a picture
-  -h, --help, --version
-
-Examples:
-  plait-sim allreduce --room 'mesh 32x32' --size 256M -A ring
-  plait-sim allreduce --room '4 hosts x 8 chips x 1 nics' --size 64M --all
-  plait-sim allreduce --room 'ring 8' -A ring --what-if 'kill rank 3 at 10us'
-)";
 
 int complain(const std::string& what) {
   std::fprintf(stderr, "plait-sim: %s\nTry: plait-sim --help\n", what.c_str());
@@ -169,7 +138,21 @@ Status read_parameters(const Raw& raw, Options& o) {
   return sim::check(o.parameters);
 }
 
+// Of measured times: a room and parameters, and nothing that a call has.
+Status interpret_measured(const Raw& raw, Options& o) {
+  if (!o.calibrate.empty() && !o.compare.empty())
+    return {Code::invalid, "--calibrate or --compare, not both"};
+  if (!raw.collective.empty())
+    return {Code::invalid, "--calibrate and --compare are of the calls that were measured, not of one " +
+                               sim::shown(raw.collective)};
+  if (!o.write.empty() && o.calibrate.empty()) return {Code::invalid, "--write goes with --calibrate"};
+  PLAIT_TRY(read_room(raw, o, o.plan));
+  return read_parameters(raw, o);
+}
+
 Status interpret(const Raw& raw, Options& o) {
+  if (!o.calibrate.empty() || !o.compare.empty()) return interpret_measured(raw, o);
+  if (!o.write.empty()) return {Code::invalid, "--write goes with --calibrate"};
   PLAIT_TRY(find_collective(raw.collective, o.question.collective));
   sim::Plan plan;
   PLAIT_TRY(read_room(raw, o, plan));
@@ -220,6 +203,9 @@ Parsed parse(int argc, char** argv) {
   app.add_option("--json", o.json);
   app.add_option("--trace", o.trace);
   app.add_option("--svg", o.svg);
+  app.add_option("--calibrate", o.calibrate);
+  app.add_option("--compare", o.compare);
+  app.add_option("--write", o.write);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

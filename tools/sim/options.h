@@ -23,7 +23,10 @@ struct Options {
   sim::Parameters parameters;
   std::vector<std::string> what_if_texts;
   sim::WhatIf what_if;
-  std::string trace, svg, json;  // files; empty: none
+  std::string trace, svg, json;                 // files; empty: none
+  std::vector<std::string> calibrate, compare;  // files of measured times, to be held against `plan`
+  sim::Plan plan;                               // for those two
+  std::string write;                            // the name of files; empty: none
 };
 
 // The parsed options, or the status to exit with at once (0 after --help and --version, 1 after a mistake,
