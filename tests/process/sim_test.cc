@@ -50,7 +50,7 @@ TEST_F(PlaitSim, HelpFitsAScreenAndShowsExamples) {
     EXPECT_LE(line.size(), 79u) << line;
     examples += line.starts_with("  plait-sim ") ? 1 : 0;
   }
-  EXPECT_EQ(examples, 3);
+  EXPECT_EQ(examples, 4);
   EXPECT_EQ(plait_sim({"--version"}).out.substr(0, 10), "plait-sim ");
 }
 
@@ -78,6 +78,10 @@ TEST_F(PlaitSim, WrongUses) {
       {{"allreduce", "--room", "ring 8", "-A", "ring", "--jitter", "-1"}, "jitter"},
       {{"allreduce", "--room", "ring 65536", "-A", "ring"}, "8.6e+09 messages"},
       {{"allreduce", "--room", "ring 8", "-A", "ring", "--json", "/nowhere/x"}, "/nowhere/x"},
+      {{"--calibrate", "/nowhere", "--room", "full 2"}, "/nowhere"},
+      {{"allreduce", "--calibrate", "rows", "--room", "full 2"}, "not of one allreduce"},
+      {{"--calibrate", "rows", "--compare", "rows", "--room", "full 2"}, "not both"},
+      {{"allreduce", "--room", "ring 8", "-A", "ring", "--write", "x"}, "goes with --calibrate"},
   };
   for (const auto& [words, why] : uses) {
     SCOPED_TRACE(why);
@@ -166,6 +170,28 @@ TEST_F(PlaitSim, AllHasTheRingOfLinks) {
   const Outcome o = plait_sim({"allreduce", "--room", "mesh 4x4", "--size", "4M", "--all"});
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_TRUE(contains(o.out, "\nring@links ")) << o.out;
+}
+
+// Rows as plait-perf writes them, of a link with 10 us and 1 GB/s: what is found foretells them, and can be
+// read.
+TEST_F(PlaitSim, CalibratesAndCompares) {
+  nlohmann::json rows;
+  for (int bytes = 8; bytes <= 1 << 20; bytes *= 2)
+    rows.push_back({{"collective", "broadcast"},
+                    {"ranks", 2},
+                    {"root", 0},
+                    {"bytes", bytes},
+                    {"in_place", true},
+                    {"algorithm", "star"},
+                    {"time_us_median", 10 + 1e-3 * bytes}});
+  const std::string file = write("rows.json", rows.dump());
+  Outcome o = plait_sim({"--calibrate", file, "--room", "2 hosts x 1 nics", "--write", path("found")});
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(contains(o.out, "9 of 9 within 15 %")) << o.out;
+  EXPECT_TRUE(contains(read("found.room"), "2 hosts x 1 nics ")) << read("found.room");
+  o = plait_sim({"--compare", file, "--room", path("found.room"), "--parameters", path("found.json")});
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(contains(o.out, "18 of 18 within 15 %")) << o.out;
 }
 
 }  // namespace

@@ -28,12 +28,10 @@ Usage: plait-sim COLLECTIVE --room ROOM --size BYTES (-A WAY... | --all)
   --parameters FILE  of endpoints, JSON (docs/sim.md); --seed N, --jitter F,
                      --credits N and --segment BYTES change one of them
   --json F, --trace F, --svg F   the result; for ui.perfetto.dev; a picture
-  --calibrate ROWS   what plait-perf --json wrote, several files if you like:
-                     finds what the room's links and ends cost from half of
-                     the sizes, and foretells the others
-  --write NAME       what was found as NAME.room and NAME.json, for --room and
-                     --parameters
-  --compare ROWS     holds them against simulations, and fits nothing
+  --calibrate ROWS   files of plait-perf --json: finds what links and ends cost
+                     from half of the sizes, and foretells the others
+  --write NAME       that as NAME.room, NAME.json for --room, --parameters
+  --compare ROWS     says how far off simulations are, and fits nothing
   -h, --help, --version
 
 Examples:
