@@ -46,12 +46,19 @@ Method method_of(const Algorithm& row, int32_t ranks) {
 }
 
 Result<Method> method_of(std::shared_ptr<const Composition> composition, std::string_view name) {
+  std::vector<LinkClass> links(size_t(composition->levels()), LinkClass::between);
+  links.front() = LinkClass::inside;
+  return method_of(std::move(composition), name, links);
+}
+
+Result<Method> method_of(std::shared_ptr<const Composition> composition, std::string_view name,
+                         std::span<const LinkClass> links) {
   const Composition& c = *composition;
   if (c.collective() == Collective::reduce_scatter && c.levels() > 2) {
     return Status(Code::unsupported, fmt::format("reduce_scatter \"{}\": no more than two levels run", name));
   }
   Method m{.name = lasting(name),
-           .summary = lasting("an algorithm for each level of hosts"),
+           .summary = "an algorithm for each level of the machine",
            .collective = c.collective(),
            .ranks = c.n(),
            .chunks = c.chunks(),
@@ -63,7 +70,7 @@ Result<Method> method_of(std::shared_ptr<const Composition> composition, std::st
       m.levels.clear();
       break;
     }
-    m.levels.push_back({*outline, part.level > 0, part.share, part.together});
+    m.levels.push_back({*outline, links[size_t(part.level)], part.share, part.together});
   }
   m.min_credits[0] = m.min_credits[1] = c.min_credits();
   m.build = [composition = std::move(composition), credits = m.min_credits[0]](int32_t rank, int32_t root,

@@ -17,6 +17,7 @@
 #include "collectives/algorithms.h"
 #include "collectives/choice/outline.h"
 #include "collectives/compose.h"
+#include "collectives/machine/room.h"
 
 namespace plait::collectives {
 
@@ -26,9 +27,9 @@ constexpr int32_t kAnyRoot = -1;
 // A part of what a method costs, where that is a sum.
 struct LevelOutline {
   Outline outline;
-  bool between = false;  // its messages go from host to host, else stay inside
-  double share = 1;      // of the vector
-  int together = 1;      // ranks of a host that do it at the same time
+  LinkClass links = LinkClass::inside;  // that its messages go over
+  double share = 1;                     // of the vector
+  int together = 1;                     // ranks of a host that do it at the same time
 };
 
 struct Method {
@@ -84,9 +85,12 @@ std::string_view lasting(std::string_view text);
 
 // The row, for so many ranks.
 Method method_of(const Algorithm& row, int32_t ranks);
-// The composition, whose innermost groups are hosts, under the name of its levels, say "ring/direct".
+// The composition under the name of its levels, say "ring/direct"; links[l]: what joins units at its level l.
 // Code::unsupported: a reduce_scatter of more than two levels, of which some were found that deadlock where
 // each chunk travels by itself (chunkwise.h).
+Result<Method> method_of(std::shared_ptr<const Composition> composition, std::string_view name,
+                         std::span<const LinkClass> links);
+// The same where the innermost groups are hosts.
 Result<Method> method_of(std::shared_ptr<const Composition> composition, std::string_view name);
 
 // All that a communicator has. Addresses stay; reading needs no lock once all were added, and a signal

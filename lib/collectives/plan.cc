@@ -41,6 +41,7 @@ Planner::Planner(int32_t rank, int32_t size) : rank_(rank), size_(size), methods
 
 void Planner::seat(const Seating& seating) {
   add_levels(methods_, seating);
+  note_ = levels_note(seating);
   chooser_ = std::make_unique<Chooser>(
       room_of(seating), methods_,
       [this](const Method& method, const Question& question) { return runs(method, question); });
@@ -109,7 +110,8 @@ std::string Planner::explain(const Shape& shape) {
   std::string text = fmt::format("{} of {}{}: {}\n", name_of(shape.collective),
                                  shape.lengths_known ? fmt::format("{} bytes", shape.bytes)
                                                      : std::string("blocks that not all ranks know"),
-                                 shape.in_place ? " in place" : "", describe(chooser_->room()));
+                                 shape.in_place ? " in place" : "", describe(chooser_->room())) +
+                     note_;
   for (const Weighed& c : candidates(shape)) {
     text += fmt::format("  {} {:<24}", c.chosen ? '*' : ' ', c.method->name);
     text += c.measured ? fmt::format(" measured {:.3f} us,", *c.measured * 1e6) : "";

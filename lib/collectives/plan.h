@@ -83,6 +83,7 @@ class Planner {
   const int32_t rank_, size_;
   Methods methods_;
   std::unique_ptr<Chooser> chooser_;
+  std::string note_;                         // what the map of the machine says
   std::vector<std::optional<Status>> runs_;  // by method, in place or not
   std::unordered_map<uint64_t, std::unique_ptr<real::Schedule>> schedules_;
   mutable std::vector<std::optional<bool>> straight_;  // by method

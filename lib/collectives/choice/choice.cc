@@ -78,8 +78,8 @@ int trust(const Candidate& c, bool crowded) {
 // Among few ranks of a host these were measured against each other (docs/performance.md), and are the best by
 // far of what others do; what has not been measured beside them waits for a tuning file. A star spares a
 // crowd turns, as long as the bytes that all go through its root's core are few.
-bool proven(const Method& m, int32_t hosts, bool crowded, const Question& q) {
-  if (m.collective != Collective::allreduce || hosts > 1 || m.ranks > 8) return true;
+bool proven(const Method& m, bool plain_host, bool crowded, const Question& q) {
+  if (m.collective != Collective::allreduce || !plain_host || m.ranks > 8) return true;
   if (m.name == "star")
     return crowded && q.bytes <= std::min(kStarBytes, kStarBytesARank[q.in_place] * uint64_t(m.ranks));
   return m.name == "all_to_all" || m.name == "direct" || m.name == "ring";
@@ -117,6 +117,9 @@ Chooser::Chooser(Room room, const Methods& methods, Runs runs)
     most_on_host_ = std::max(most_on_host_, ++seated[host]);
   }
   hosts_ = int32_t(seated.size());
+  auto alone = [&](int32_t pod) { return pod == room_.pod_of.front(); };
+  const bool one_pod = !room_.pod_of.empty() && std::ranges::all_of(room_.pod_of, alone);
+  slowest_ = one_pod ? LinkClass::chips : hosts_ > 1 ? LinkClass::between : LinkClass::inside;
 }
 
 void Chooser::use(std::shared_ptr<const Tuning> tuning) {
@@ -165,7 +168,7 @@ std::vector<Candidate> Chooser::fitting(const Question& q) const {
     Candidate c;
     c.method = m;
     c.predicted = estimate(*m, q);
-    c.proven = proven(*m, hosts_, crowded(), q);
+    c.proven = proven(*m, plain_host(), crowded(), q);
     if (tuning_ != nullptr) {
       const TuningCase known{q.collective, room_.ranks, hosts_, asks_in_place(q)};
       c.measured = tuning_->seconds(known, m->name, q.bytes);
@@ -179,9 +182,9 @@ double Chooser::estimate(const Method& method, const Question& q) const {
   const double bytes = double(q.bytes);
   if (method.outline) {
     if (crowded()) return estimate_in_crowd(method, q);
-    const bool far = hosts_ > 1;
+    const bool far = slowest_ == LinkClass::between;
     const int together = far && !method.outline->neighbours ? most_on_host_ : 1;
-    return estimate({*method.outline, far, 1, together}, bytes, buffered(method, q));
+    return estimate({*method.outline, slowest_, 1, together}, bytes, buffered(method, q));
   }
   if (method.levels.empty()) return kUnknown;
   double sum = 0;
@@ -194,7 +197,7 @@ double Chooser::estimate(const LevelOutline& level, double all, bool buffered) c
   const Outline& o = level.outline;
   if (o.messages == 0) return 0;
   const double bytes = all * level.share, moved = bytes * o.moved;
-  const Link& link = level.between ? room_.between : room_.inside;
+  const Link& link = room_.links(level.links);
   const Delivery& d = link.delivery(uint64_t(moved / o.messages), buffered);
   const double wire = o.messages * d.gap + moved * std::max(d.byte, link.host_byte * level.together);
   const double core = o.messages * (d.send + d.recv) + moved * (d.send_byte + d.recv_byte) +
@@ -262,7 +265,7 @@ std::optional<double> Chooser::simulate(const Method& m, const Question& q, uint
 // In a crowd none of those with a formula: the cost machine gives a core to who has something to do, at once.
 void Chooser::simulate_best(std::vector<Candidate>& list, const Question& q) const {
   double least = kUnknown;
-  uint64_t budget = hosts_ > 1 && room_.ranks <= kFewRanks ? kFarBudget : kBudget;
+  uint64_t budget = !plain_host() && room_.ranks <= kFewRanks ? kFarBudget : kBudget;
   for (const Candidate& c : list) {
     if (!c.proven) continue;
     least = std::min(least, c.predicted);

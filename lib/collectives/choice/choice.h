@@ -59,8 +59,10 @@ class Chooser {
   const Room& room() const noexcept { return room_; }
 
  private:
-  // All ranks are on one host and share its cores.
-  bool crowded() const noexcept { return hosts_ == 1 && room_.cores > 0 && room_.ranks > room_.cores; }
+  // All ranks are on one host, and nothing but its memory joins them.
+  bool plain_host() const noexcept { return hosts_ == 1 && room_.pod_of.empty(); }
+  // And they share its cores.
+  bool crowded() const noexcept { return plain_host() && room_.cores > 0 && room_.ranks > room_.cores; }
   std::vector<Candidate> fitting(const Question& question) const;
   uint64_t class_of(const Question& question) const;
   double estimate(const Method& method, const Question& question) const;
@@ -72,6 +74,7 @@ class Chooser {
   Room room_;
   const Methods& methods_;
   int32_t hosts_ = 1, most_on_host_ = 1;
+  LinkClass slowest_ = LinkClass::inside;  // that joins ranks here
   Runs runs_;
   std::shared_ptr<const Tuning> tuning_;
   std::unordered_map<uint64_t, const Method*> chosen_;  // by class of shapes

@@ -78,6 +78,18 @@ constexpr Delivery kTcpParts{.latency = 3.2 * kMicro,
                              .piece = 64 * 1024,
                              .fused = true};
 
+// What the back end says of itself (transport/icl): a descriptor each way and an acknowledgement. Bytes cost
+// the cores only where the mailbox's parts are filled and emptied.
+constexpr Delivery kChipLines{.most = 112, .latency = 5 * kMicro, .send = 1 * kMicro, .recv = .5 * kMicro};
+constexpr Delivery kChipParts{.latency = 5 * kMicro,
+                              .send = 1 * kMicro,
+                              .recv = .5 * kMicro,
+                              .send_byte = .04 * kNano,
+                              .recv_byte = .02 * kNano,
+                              .byte = .01 * kNano,
+                              .piece = 16 * 1024,
+                              .fused = true};
+
 }  // namespace
 
 Room room_of(const Seating& seating) {
@@ -93,6 +105,13 @@ Room room_of(const Seating& seating) {
     const double line = 1 / seating.link_Bps;
     for (Delivery& d : room.between.deliveries) d.byte = std::max(d.byte, line);
     room.between.host_byte = std::max(room.between.host_byte, line);
+  }
+  if (!seating.pod_of.empty()) {
+    room.pod_of = seating.pod_of;
+    room.chips.deliveries = {kChipLines, kChipParts};
+    if (seating.chip_link_Bps > 0) {
+      for (Delivery& d : room.chips.deliveries) d.byte = std::max(d.byte, 1 / seating.chip_link_Bps);
+    }
   }
   room.fold = .009 * kNano;
   room.copy = .012 * kNano;

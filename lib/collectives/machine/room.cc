@@ -29,8 +29,16 @@ Status check_link(const Link& link, const char* name) {
   return {};
 }
 
-int32_t hosts_of(const Room& room) {
-  return room.host_of.empty() ? 1 : 1 + *std::max_element(room.host_of.begin(), room.host_of.end());
+// "4 hosts of 8 ranks": groups that all ranks are in.
+std::string describe(const std::vector<int32_t>& group_of, int32_t ranks, const char* name) {
+  const int32_t groups = group_of.empty() ? 1 : 1 + *std::max_element(group_of.begin(), group_of.end());
+  std::vector<int32_t> sizes(size_t(groups), 0);
+  for (int32_t r = 0; r < ranks; r++) sizes[group_of.empty() ? 0 : size_t(group_of[size_t(r)])]++;
+  auto [least, most] = std::minmax_element(sizes.begin(), sizes.end());
+  const std::string each =
+      *least == *most ? fmt::format("{}", *most) : fmt::format("{} to {}", *least, *most);
+  return fmt::format("{} {}{} of {} rank{}", groups, name, groups == 1 ? "" : "s", each,
+                     *most == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -56,6 +64,11 @@ Status check_room(const Room& room) {
     return wrong("host_of does not name a host for each rank");
   for (int32_t host : room.host_of)
     if (host < 0 || host >= room.ranks) return wrong("hosts are not numbered from 0 on");
+  if (!room.pod_of.empty() && room.pod_of.size() != size_t(room.ranks))
+    return wrong("pod_of does not name a pod for each rank");
+  for (int32_t pod : room.pod_of)
+    if (pod < 0 || pod >= room.ranks) return wrong("pods are not numbered from 0 on");
+  if (!room.pod_of.empty()) PLAIT_TRY(check_link(room.chips, "of chips"));
   PLAIT_TRY(check_link(room.inside, "inside a host"));
   PLAIT_TRY(check_link(room.between, "between hosts"));
   if (!sound({room.fold, room.copy, room.store, room.task_switch, room.cold})) return wrong("a time is none");
@@ -64,13 +77,8 @@ Status check_room(const Room& room) {
 }
 
 std::string describe(const Room& room) {
-  const int32_t hosts = hosts_of(room);
-  std::vector<int32_t> ranks(size_t(hosts), 0);
-  for (int32_t r = 0; r < room.ranks; r++) ranks[size_t(room.host(r))]++;
-  auto [least, most] = std::minmax_element(ranks.begin(), ranks.end());
-  const std::string each =
-      *least == *most ? fmt::format("{}", *most) : fmt::format("{} to {}", *least, *most);
-  return fmt::format("{} host{} of {} rank{}", hosts, hosts == 1 ? "" : "s", each, *most == 1 ? "" : "s");
+  const std::string hosts = describe(room.host_of, room.ranks, "host");
+  return room.pod_of.empty() ? hosts : hosts + ", " + describe(room.pod_of, room.ranks, "pod");
 }
 
 }  // namespace plait::collectives

@@ -38,10 +38,15 @@ struct Link {
   const Delivery& delivery(uint64_t bytes, bool buffered) const noexcept;
 };
 
+// What a message between two ranks goes over.
+enum class LinkClass : uint8_t { inside, between, chips };  // a host; hosts; links of chips' own
+inline constexpr size_t kLinkClasses = 3;
+
 struct Room {
   int32_t ranks = 1;
   std::vector<int32_t> host_of;  // of each rank, from 0 on; empty: all are on one
-  Link inside, between;          // ranks of one host, of two
+  std::vector<int32_t> pod_of;   // likewise, of pods of chips; empty: there are none
+  Link inside, between, chips;   // of each LinkClass; `chips` only where there are pods
   double fold = 0;               // of a core, for each byte of each operand but the first
   double copy = 0;               // of a core: a copy, or a message put where it belongs
   double store = 0;              // of a core: a result stored to one place more
@@ -51,9 +56,14 @@ struct Room {
   uint32_t windows = 4;  // segments of a vector under way at a time, in programs of one lane
 
   int32_t host(int32_t rank) const noexcept { return host_of.empty() ? 0 : host_of[size_t(rank)]; }
-  const Link& link(int32_t from, int32_t to) const noexcept {
-    return host(from) == host(to) ? inside : between;
+  LinkClass link_class(int32_t from, int32_t to) const noexcept {
+    if (!pod_of.empty() && pod_of[size_t(from)] == pod_of[size_t(to)]) return LinkClass::chips;
+    return host(from) == host(to) ? LinkClass::inside : LinkClass::between;
   }
+  const Link& links(LinkClass of) const noexcept {
+    return of == LinkClass::chips ? chips : of == LinkClass::inside ? inside : between;
+  }
+  const Link& link(int32_t from, int32_t to) const noexcept { return links(link_class(from, to)); }
 };
 
 // The room of textbooks: a message keeps both ranks' ports busy for alpha + bytes * beta, each rank sends and

@@ -34,7 +34,7 @@ class Simulation {
     for (uint32_t i = 0; i < nodes_; i++) lanes = std::max(lanes, graph.step(i).lane + 1u);
     for (const Program& p : programs) buffered_ = buffered_ || p.min_credits > 0;
     windows_ = std::max(1u, room.windows / lanes);
-    for (auto& ports : ports_) ports.resize(programs.size() * 2);
+    for (auto& ports : ports_) ports.resize(programs.size() * kLinkClasses);
     place_cores();
   }
 
@@ -236,13 +236,14 @@ class Simulation {
   // What a stage keeps busy, and until when it is; null: nobody.
   double* port(Stage stage, uint32_t node) {
     const int32_t from = work_[node].rank, to = graph_.step(node).peer;
-    const size_t between = room_.host(from) != room_.host(to);
+    const LinkClass link_class = room_.link_class(from, to);
     const bool sender = stage == Stage::leave || stage == Stage::host_out;
     const int32_t rank = sender ? from : to;
     if (stage == Stage::leave || stage == Stage::enter)
-      return &ports_[size_t(stage)][size_t(rank) * 2 + between];
-    if (room_.link(from, to).host_byte == 0 || (!between && !sender)) return nullptr;
-    return &ports_[size_t(stage)][size_t(room_.host(rank)) * 2 + between];
+      return &ports_[size_t(stage)][size_t(rank) * kLinkClasses + size_t(link_class)];
+    const bool between = link_class == LinkClass::between;
+    if (room_.links(link_class).host_byte == 0 || (!between && !sender)) return nullptr;
+    return &ports_[size_t(stage)][size_t(room_.host(rank)) * kLinkClasses + size_t(link_class)];
   }
 
   // The first bytes of a message come to a stage, which serves messages in the order in which they come.
