@@ -36,12 +36,27 @@ struct RailListing {
   std::string missing;  // why it cannot be used; empty: it can
 };
 
+// A link between two chips of a pod, or several side by side. Travels between ranks as it is.
+struct ChipLink {
+  uint32_t a = 0, b = 0;  // a < b
+  uint32_t count = 1;
+  uint32_t mbps = 0;  // of all together, each way; 0: not known
+};
+
+// What a domain knows of the chips that it is one of.
+struct ChipMap {
+  uint32_t chip = 0;             // the domain's own
+  std::vector<ChipLink> links;  // between chips that work, as they are now
+};
+
 struct Module {
   std::string_view build;  // kModuleBuild of what it was compiled with
   // Where what it logs goes, instead of stderr. Called once, before all else.
   void (*log_to)(log::Sink sink);
   Result<std::unique_ptr<Domain>> (*open)(const RailRequest& request);
   std::vector<RailListing> (*list)();
+  // Of a domain that it opened; null: its domains are of no chips that links of their own join.
+  Result<ChipMap> (*chips)(const Domain& domain) = nullptr;
 };
 
 // A Module::log_to: for a module's own copy of the log.

@@ -30,6 +30,9 @@ Result<std::unique_ptr<Domain>> make_domain(const Options& options);
 // The pods of this user in /dev/shm, with what can be used of them, or why they cannot.
 std::vector<RailListing> list();
 
+// The chips of a domain's pod and the links between them, as they are now. `domain` is one of make_domain().
+Result<ChipMap> map_of(const Domain& domain);
+
 // "emu:/dev/shm/pod" or "emu:/dev/shm/pod#3", as PLAIT_NETWORK has it behind "icl:".
 Result<Options> parse_detail(std::string_view detail);
 

@@ -12,7 +12,7 @@ Result<std::unique_ptr<Domain>> open(const RailRequest& request) {
   return make_domain(*options);
 }
 
-constexpr Module kModule{kModuleBuild, log_to, open, list};
+constexpr Module kModule{kModuleBuild, log_to, open, list, map_of};
 
 }  // namespace
 }  // namespace plait::transport::icl
