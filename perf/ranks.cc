@@ -27,7 +27,9 @@ Ranks::Ranks(plait_comm* comm) : comm_(comm), transport_("none") {
   for (plait_level& l : levels) l.struct_size = sizeof l;
   size_t count = 0;
   if (plait_comm_levels(comm, levels, std::size(levels), &count) != PLAIT_OK || count == 0) return;
-  hosts_ = levels[0].group_count;
+  for (size_t i = 0; i < std::min(count, std::size(levels)); ++i) {
+    if (std::string_view(levels[i].name) == "host") hosts_ = levels[i].group_count;
+  }
   transport_.clear();
   for (size_t i = 0; i < std::min(count, std::size(levels)); ++i) {
     if (levels[i].group_size == 1 && count > 1) continue;

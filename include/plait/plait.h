@@ -281,14 +281,15 @@ PLAIT_API plait_status plait_comm_size(const plait_comm* comm, int32_t* size);
 /* A level of the machine as the communicator sees it, innermost first: groups of ranks that share something. */
 typedef struct plait_level {
   size_t struct_size;     /* set by the caller in each element */
-  char name[32];          /* "host", "network" */
-  char transport[32];     /* what joins ranks at this level: "shm", or the network: "tcp", "ofi:tcp" */
+  char name[32];          /* "pod", "host", "network" */
+  char transport[32];     /* what joins ranks at this level: "icl", "shm", or the network: "tcp", "ofi:tcp" */
   int32_t group_size;     /* ranks in this rank's group of this level */
   int32_t group_count;    /* such groups in the communicator */
 } plait_level;
 
 /* The levels, a list: at most `capacity` are written to `levels` (may be NULL with capacity 0), *count is how many there
- * are: the host ("shm") and, where ranks are on several, the network (plait_comm_config.network, its beginning). */
+ * are: the pod ("icl"), where links of chips' own join ranks, the host ("shm") and, where ranks are on several, the network
+ * (plait_comm_config.network without the links of chips, its beginning). A pod may be larger than a host. */
 PLAIT_API plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size_t capacity, size_t* count);
 
 /* ---- memory -------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <iterator>
 #include <span>
+#include <vector>
 
 #include "base/log.h"
 #include "runtime/dump.h"
@@ -244,14 +245,16 @@ plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size
     return report({Code::invalid, "plait_comm_levels: count, or levels with a capacity, is NULL"});
   }
   const Levels here = comm->impl->levels();
-  plait_level all[] = {
-      {0, "host", "shm", here.near, here.hosts},
-      {0, "network", "", comm->impl->size(), 1},
-  };
-  comm->impl->config().network.copy(all[1].transport, sizeof all[1].transport - 1);
-  const size_t known = here.hosts > 1 ? 2 : 1;
-  const Status status =
-      write_list(levels, capacity, std::span<const plait_level>(all).first(known), "plait_level");
+  std::vector<plait_level> all;
+  if (here.pods > 0) all.push_back({0, "pod", "icl", here.linked, here.pods});
+  all.push_back({0, "host", "shm", here.near, here.hosts});
+  if (here.hosts > 1) {
+    all.push_back({0, "network", "", comm->impl->size(), 1});
+    const std::string network = between_hosts(comm->impl->config().network);
+    network.copy(all.back().transport, sizeof all.back().transport - 1);
+  }
+  const size_t known = all.size();
+  const Status status = write_list(levels, capacity, std::span<const plait_level>(all), "plait_level");
   if (!status.ok()) return report(status);
   *count = known;
   return PLAIT_OK;

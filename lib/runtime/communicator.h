@@ -2,6 +2,7 @@
 // rules as in plait.h: one driving thread at a time, abort and last_error from any.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -22,6 +23,7 @@
 #include "runtime/messages.h"
 #include "runtime/peer.h"
 #include "runtime/programs.h"
+#include "runtime/reach.h"
 #include "runtime/recorder.h"
 #include "runtime/request.h"
 #include "transport/exchange.h"
@@ -46,12 +48,15 @@ constexpr uint32_t kStillHere = bootstrap::Notice::kFirstFree + 3;
 struct Levels {
   int32_t near = 1;   // ranks of this host
   int32_t hosts = 1;  // of the communicator
+  int32_t linked = 1;  // ranks whose chips links of their own join with this one's
+  int32_t pods = 0;    // groups of such, ranks that are alone too; 0: there are none of two
 };
 
 // What ranks have found out together for their planners.
 struct Agreed {
   collectives::Seating seating;
   std::shared_ptr<const collectives::Tuning> tuning;  // null: none
+  bool before_shm = false;  // some network is tried before shared memory
 };
 
 class Communicator {
@@ -126,13 +131,17 @@ class Communicator {
   Status agree_on_programs(const Status& mine, bool differ, const transport::Bounds& bounds);
   Status unlike(int32_t rank) const;
   Status share_identities(const transport::Bounds& bounds, Agreed& agreed);
-  Status open_network(const transport::Bounds& bounds, Agreed& agreed);
-  Bytes network_card() const;
-  Status reaches(int32_t rank, const std::string& network, ByteView identity) const;
-  Status choose_network();
   Status make_board();
   std::string name_of(int32_t rank) const;
   std::string what_became_of(int32_t rank) const;  // who died, as others say
+
+  // join_network.cc: what joins it to ranks that it shares no memory with.
+  Status join_networks(const transport::Bounds& bounds, Agreed& agreed);
+  Result<NetworkCard> open_networks(const Alternatives& networks);
+  Status read_network_cards(const std::vector<Bytes>& all, std::vector<NetworkCard>& cards) const;
+  Result<std::vector<ReachCard>> tell_reach(const std::vector<NetworkCard>& cards, size_t before_shm,
+                                            const transport::Bounds& bounds);
+  Status reaches(int32_t rank, Way way, const NetworkCard& card) const;
 
   // split.cc: making others of its ranks.
   Status assemble(uint32_t maker, const Deadline& deadline);
@@ -237,7 +246,7 @@ class Communicator {
   std::vector<Way> ways_;  // by rank
   Levels levels_;
   bool crowded_hosts_ = false;                // on some host ranks share cores; alike on all ranks
-  std::string network_kind_;                  // what joins hosts, as far as it must be alike on all ranks
+  std::array<const transport::Domain*, kMostAlternatives> bare_{};  // of fabric_, as they were opened
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null until it is needed, and for this rank
   std::vector<int32_t> known_;                // ranks with a Peer ...
   std::vector<int32_t> remote_;               // ... of these, ready and not mapped

@@ -167,9 +167,9 @@ Status check(Config& c) {
   if (c.job.size() > 80) return {Code::invalid, "the job name is longer than 80 bytes"};
   if (c.host_id.size() > 200) return {Code::invalid, "PLAIT_HOST_ID is longer than 200 bytes"};
   if (c.network.size() > 200) return {Code::invalid, "PLAIT_NETWORK is longer than 200 bytes"};
-  auto rails = parse_network(c.network);
-  if (!rails.ok()) return {Code::invalid, "PLAIT_NETWORK: " + std::string(rails.status().text())};
-  c.network = to_string(*rails);
+  auto networks = parse_alternatives(c.network);
+  if (!networks.ok()) return {Code::invalid, "PLAIT_NETWORK: " + std::string(networks.status().text())};
+  c.network = to_string(*networks);
   return {};
 }
 

@@ -26,7 +26,7 @@ struct Config {
   std::string root;
   std::string interfaces;
   uint16_t port_min = 0, port_max = 0;
-  std::string network = "tcp";  // what joins hosts: see parse_network
+  std::string network = "tcp";  // what joins hosts: see parse_alternatives
   uint32_t link_mbps = 0;  // what a link between hosts moves each way, in Mbit/s; 0: as the interface says
   bootstrap::SecretPtr secret;
   bool insecure = false;

@@ -36,8 +36,6 @@ Status Fabric::open_shm(const std::string& host_id, transport::shm::Arena& arena
   return {};
 }
 
-void Fabric::take_network(std::unique_ptr<transport::Domain> domain) { set(Way::network, std::move(domain)); }
-
 void Fabric::close() noexcept {
   arena_region_.reset();
   for (auto& domain : domains_) domain.reset();

@@ -1,4 +1,4 @@
-// The domains of a communicator: shared memory for ranks of this host, a network for the others. Polled and
+// The domains of a communicator: shared memory for ranks of this host, networks for the others. Polled and
 // slept on as one.
 #pragma once
 
@@ -10,14 +10,16 @@
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/rail_spec.h"
 #include "transport/shm/arena.h"
 #include "transport/transport.h"
 
 namespace plait::runtime {
 
-// What joins two ranks.
+// What joins two ranks. `network` is the first one of PLAIT_NETWORK, further ones follow.
 enum class Way : uint8_t { shm = 0, network = 1 };
-constexpr size_t kWays = 2;
+constexpr size_t kWays = 1 + kMostAlternatives;
+constexpr Way way_of(size_t alternative) noexcept { return Way(uint8_t(Way::network) + alternative); }
 
 // Tests: what domains of communicators made from now on are wrapped in; null: nothing. Returns what it was
 // before.
@@ -30,8 +32,8 @@ class Fabric {
   explicit Fabric(int32_t rank) noexcept : rank_(rank) {}
   // Shared memory, with the whole arena exposed.
   Status open_shm(const std::string& host_id, transport::shm::Arena& arena);
-  // What joins this host to the others (runtime/network.h).
-  void take_network(std::unique_ptr<transport::Domain> domain);
+  // What joins this rank to others (runtime/network.h); another way than shared memory.
+  void take_network(Way way, std::unique_ptr<transport::Domain> domain) { set(way, std::move(domain)); }
   void close() noexcept;
 
   // Null before it was opened.
@@ -39,7 +41,7 @@ class Fabric {
   // The arena's, for peers of this host.
   const transport::Region* arena_region() const noexcept { return arena_region_.get(); }
 
-  // Takes Dones of shared memory, and with `network` those of the network, too: that costs system calls.
+  // Takes Dones of shared memory, and with `network` those of networks, too: that costs system calls.
   size_t poll(bool network, std::span<transport::Done> done) noexcept;
   void trim() noexcept;  // Domain::trim() of all
   // True: nothing is pending, and sleep() ends when something is.

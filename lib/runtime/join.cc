@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 
@@ -11,7 +10,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "runtime/communicator.h"
-#include "runtime/network.h"
 #include "runtime/operators.h"
 
 namespace plait::runtime {
@@ -23,7 +21,9 @@ struct Info {
   uint32_t fences = 0;  // 1: it joined base/fence.h
   uint32_t tuning = 0;  // of its tuning file; 0: none
   uint32_t deterministic = 0;
-  uint32_t programs = 0;  // of its files of programs; 0: it cannot use them
+  uint32_t programs = 0;    // of its files of programs; 0: it cannot use them
+  uint32_t before_shm = 0;  // networks that it tries before shared memory
+  uint32_t unused = 0;
   Seat seat;
 };
 
@@ -152,7 +152,7 @@ Status Communicator::join(uint32_t epoch) {
 Status Communicator::settle_in(const transport::Bounds& bounds) {
   Agreed agreed{.seating = {.ranks = config_.size}, .tuning = {}};
   PLAIT_TRY(share_identities(bounds, agreed));
-  if (levels_.hosts > 1) PLAIT_TRY(open_network(bounds, agreed));
+  if (levels_.hosts > 1 || agreed.before_shm) PLAIT_TRY(join_networks(bounds, agreed));
   crowded_hosts_ = agreed.seating.cores > 0;
   planner_->seat(agreed.seating);
   planner_->use(std::move(agreed.tuning));
@@ -194,8 +194,11 @@ Status Communicator::share_identities(const transport::Bounds& bounds, Agreed& a
   auto tuning = read_tuning();
   if (!tuning.ok()) return tuning.status();
   const Status programs = read_programs();
+  const auto networks = parse_alternatives(config_.network);
+  if (!networks.ok()) return networks.status();
   append(mine, Info{fences_, fingerprint(tuning->get()), config_.deterministic,
-                    programs.ok() ? programs_->fingerprint() : 0, my_seat()});
+                    programs.ok() ? programs_->fingerprint() : 0, uint32_t(before_shared_memory(*networks)),
+                    0, my_seat()});
   mine.insert(mine.end(), identity.begin(), identity.end());
   auto all = group_->allgather(mine, bounds);
   if (!all.ok()) return all.status();
@@ -210,6 +213,7 @@ Status Communicator::share_identities(const transport::Bounds& bounds, Agreed& a
     if (!take(view, info)) return {Code::version, name_of(r) + " sent a broken description of itself"};
     if (info.deterministic != uint32_t(config_.deterministic)) return unlike(r);
     fences_ = fences_ && info.fences == 1;
+    agreed.before_shm = agreed.before_shm || info.before_shm > 0;
     seats[size_t(r)] = info.seat;
     ways_[size_t(r)] = std::ranges::equal(view, identity) ? Way::shm : Way::network;
     const std::string host(reinterpret_cast<const char*>(view.data()), view.size());
@@ -248,101 +252,6 @@ Status Communicator::agree_on_programs(const Status& mine, bool differ, const tr
   PLAIT_TRY(mine);
   if (!cards.ok()) return cards.status();
   return compare_cards(*cards, [&](int32_t rank) { return name_of(rank); });
-}
-
-namespace {
-
-// Null: the group has no secret.
-std::shared_ptr<const transport::tcp::TlsKey> tls_key(const bootstrap::Group& group) {
-  const auto derived = group.derived_key("plait bootstrap 1: key of TLS on TCP");
-  if (!derived) return nullptr;
-  transport::tcp::TlsKey key;
-  static_assert(sizeof key.bytes == sizeof derived->bytes);
-  key.bytes = derived->bytes;
-  return std::make_shared<const transport::tcp::TlsKey>(key);
-}
-
-}  // namespace
-
-Status Communicator::choose_network() {
-  auto rails = parse_network(config_.network);
-  if (!rails.ok()) return rails.status();
-  Place place{config_.interfaces, {}, config_.port_min, config_.port_max, config_.link_mbps, {}, config_.rank};
-  for (const Address& met : group_->contact(config_.rank).addresses) place.known.push_back(met.with_port(0));
-  if (wants_tls(*rails)) place.tls = tls_key(*group_);
-  RailWatch watch{[this](const transport::rails::RailEvent& event) { note_rail(event); }, nullptr};
-  auto domain = runtime::open_network(*rails, place, &watch);
-  if (!domain.ok()) return domain.status();
-  if (watch.counts != nullptr) rail_record_ = &recorder_.have_rails(std::move(watch.counts));
-  fabric_.take_network(std::move(domain).value());
-  network_kind_ = kind_of(*rails);
-  return {};
-}
-
-namespace {
-
-// What ranks tell each other of their networks. Behind it: what they call it, and the domain's identity.
-struct NetworkCard {
-  double bandwidth_Bps = 0;
-  uint32_t name_bytes = 0, unused = 0;
-};
-
-// Of a rank without a network nothing is left.
-bool take_network_card(ByteView& card, NetworkCard& to, std::string& name) {
-  if (!take(card, to) || !(to.bandwidth_Bps >= 0) || std::isinf(to.bandwidth_Bps) ||
-      to.name_bytes > card.size())
-    return false;
-  name.assign(reinterpret_cast<const char*>(card.data()), to.name_bytes);
-  card = card.subspan(to.name_bytes);
-  return true;
-}
-
-}  // namespace
-
-Bytes Communicator::network_card() const {
-  const transport::Domain& domain = *fabric_.domain(Way::network);
-  const ByteView identity = domain.identity();
-  Bytes card;
-  append(card, NetworkCard{domain.capabilities().cost.bandwidth_Bps, uint32_t(network_kind_.size()), 0});
-  for (char c : network_kind_) card.push_back(std::byte(c));
-  card.insert(card.end(), identity.begin(), identity.end());
-  return card;
-}
-
-// For ranks on other hosts. Every rank comes here when two of them are on two hosts.
-Status Communicator::open_network(const transport::Bounds& bounds, Agreed& agreed) {
-  Status opened = choose_network();
-  auto all = group_->allgather(opened.ok() ? network_card() : Bytes(), bounds);
-  PLAIT_TRY(opened);
-  if (!all.ok()) return all.status();
-  for (int32_t r = 0; r < config_.size; r++) {
-    ByteView card = (*all)[size_t(r)];
-    if (card.empty() && ways_[size_t(r)] == Way::shm) continue;
-    if (card.empty()) return {Code::peer, name_of(r) + " could not open a network: its own error says why"};
-    NetworkCard its;
-    std::string name;
-    if (!take_network_card(card, its, name))
-      return {Code::version, name_of(r) + " sent a broken description of its network"};
-    double& slowest = agreed.seating.link_Bps;
-    if (its.bandwidth_Bps > 0)
-      slowest = slowest > 0 ? std::min(slowest, its.bandwidth_Bps) : its.bandwidth_Bps;
-    if (ways_[size_t(r)] == Way::shm) continue;
-    PLAIT_TRY(reaches(r, name, card));
-  }
-  return {};
-}
-
-Status Communicator::reaches(int32_t r, const std::string& network, ByteView identity) const {
-  const transport::Domain& domain = *fabric_.domain(Way::network);
-  if (network != network_kind_) {
-    auto quoted = [](const std::string& name) { return "\"" + name + "\""; };
-    return {Code::mismatch, "the network of " + name_of(r) + " is " + quoted(network) + ", of this rank " +
-                                quoted(network_kind_) +
-                                ": set PLAIT_NETWORK (plait_comm_config.network) alike on all ranks"};
-  }
-  if (domain.reaches(identity)) return {};
-  return {Code::unsupported, name_of(r) + " has no address that " + std::string(domain.name()) +
-                                 " of this rank can reach: are both IPv4, or both IPv6? PLAIT_IFACE chooses"};
 }
 
 }  // namespace plait::runtime

@@ -121,6 +121,16 @@ transport::tcp::Options options_of(const RailSpec& rail, std::shared_ptr<const t
   return options;
 }
 
+Result<std::optional<transport::ChipMap>> chips_of(const std::vector<RailSpec>& rails, const Domain& domain) {
+  if (rails.size() != 1 || rails.front().fabric == kTcp) return std::optional<transport::ChipMap>();
+  auto module = load_module(rails.front().fabric);
+  if (!module.ok()) return module.status();
+  if ((*module)->chips == nullptr) return std::optional<transport::ChipMap>();
+  auto map = (*module)->chips(domain);
+  if (!map.ok()) return map.status();
+  return std::optional<transport::ChipMap>(std::move(*map));
+}
+
 Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place,
                                              RailWatch* watch) {
   if (rails.size() == 1) return open_rail(rails.front(), place);

@@ -3,12 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/address.h"
 #include "base/status.h"
 #include "runtime/rail_spec.h"
+#include "transport/module.h"
 #include "transport/rails/rails.h"
 #include "transport/tcp/tcp.h"
 #include "transport/transport.h"
@@ -30,6 +32,11 @@ struct RailWatch {
   std::function<void(const transport::rails::RailEvent&)> told;  // transport::rails::Options::told
   std::shared_ptr<const transport::rails::AllCounts> counts;     // filled in; null: there are not several
 };
+
+// The chips that a domain of open_network() and links of theirs are of; nothing where there are none.
+// `domain` is not wrapped.
+Result<std::optional<transport::ChipMap>> chips_of(const std::vector<RailSpec>& rails,
+                                                   const transport::Domain& domain);
 
 // Code::unsupported and Code::system say which rail, and why it cannot be had. `watch` may be null.
 Result<std::unique_ptr<transport::Domain>> open_network(const std::vector<RailSpec>& rails,

@@ -75,7 +75,7 @@ Status Peer::start(std::unique_ptr<bootstrap::Meeting> meeting) {
 
 Status Peer::open() {
   transport::Domain* domain = local_.fabric->domain(way_);
-  if (domain == nullptr) return {Code::unsupported, "it is on another host, and this rank has no network"};
+  if (domain == nullptr) return {Code::unsupported, "no network of this rank leads to it"};
   PLAIT_TRY(make_room());
   auto endpoint = domain->open(kPeerCounters, uint64_t(rank_));
   if (!endpoint.ok()) return endpoint.status();
@@ -126,10 +126,10 @@ Bytes Peer::offer() const {
 
 Status Peer::take_offer(ByteView message) {
   Offer o;
-  if (!decode(message, o) || o.way > uint32_t(Way::network))
+  if (!decode(message, o) || o.way >= kWays)
     return {Code::version, "its offer is no offer of this version of plait"};
   if (o.way != uint32_t(way_))
-    return {Code::internal, "the two ranks disagree about being on one host: please report it"};
+    return {Code::internal, "the two ranks disagree about what joins them: please report it"};
   their_key_.assign(o.key.begin(), o.key.end());
   their_probe_.assign(o.probe.begin(), o.probe.end());
   their_mail_ = o.mail;

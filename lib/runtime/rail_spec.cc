@@ -78,4 +78,48 @@ std::string kind_of(const std::vector<RailSpec>& rails) {
   return all;
 }
 
+Result<Alternatives> parse_alternatives(std::string_view text) {
+  Alternatives all;
+  while (true) {
+    const size_t bar = text.find('|');
+    if (bar == 0 || (text.empty() && !all.empty()))
+      return Status(Code::invalid, "a | has a network on either side, as in icl:emu:/dev/shm/pod|tcp");
+    auto rails = parse_network(text.substr(0, bar));
+    if (!rails.ok()) return rails.status();
+    all.push_back(std::move(*rails));
+    if (bar == text.npos) break;
+    text.remove_prefix(bar + 1);
+  }
+  if (all.size() <= kMostAlternatives) return all;
+  return Status(Code::invalid, std::to_string(all.size()) + " networks with | between are more than the " +
+                                   std::to_string(kMostAlternatives) + " that can be tried");
+}
+
+std::string to_string(const Alternatives& alternatives) {
+  std::string all;
+  for (const auto& rails : alternatives) all += (all.empty() ? "" : "|") + to_string(rails);
+  return all;
+}
+
+std::string kind_of(const Alternatives& alternatives) {
+  std::string all;
+  for (const auto& rails : alternatives) all += (all.empty() ? "" : "|") + kind_of(rails);
+  return all;
+}
+
+size_t before_shared_memory(const Alternatives& alternatives) noexcept {
+  auto of_chips = [](const RailSpec& rail) { return rail.fabric == kIcl; };
+  const auto other = std::ranges::find_if_not(
+      alternatives, [&](const auto& rails) { return std::ranges::all_of(rails, of_chips); });
+  return size_t(other - alternatives.begin());
+}
+
+std::string between_hosts(std::string_view text) {
+  auto all = parse_alternatives(text);
+  if (!all.ok()) return std::string(text);
+  const size_t before = before_shared_memory(*all);
+  if (before < all->size()) all->erase(all->begin(), all->begin() + std::ptrdiff_t(before));
+  return to_string(*all);
+}
+
 }  // namespace plait::runtime

@@ -12,6 +12,7 @@
 namespace plait::runtime {
 
 constexpr std::string_view kTcp = "tcp";
+constexpr std::string_view kIcl = "icl";  // links of chips' own
 // The fabrics that are modules.
 std::span<const std::string_view> module_names() noexcept;
 
@@ -30,5 +31,19 @@ std::string to_string(const std::vector<RailSpec>& rails);
 // What must be alike on all ranks, TLS too: not the names of interfaces and devices, which each host may
 // choose.
 std::string kind_of(const std::vector<RailSpec>& rails);
+
+// Networks in the order in which they are tried: two ranks are joined by the first that reaches from one to
+// the other.
+using Alternatives = std::vector<std::vector<RailSpec>>;
+constexpr size_t kMostAlternatives = 4;
+
+// "icl:emu:/dev/shm/pod|tcp:eth0,tcp:eth1": networks with | between, each one as above.
+Result<Alternatives> parse_alternatives(std::string_view text);
+std::string to_string(const Alternatives& alternatives);
+std::string kind_of(const Alternatives& alternatives);
+// How many come before shared memory, which joins ranks of one host: links of chips' own, at the beginning.
+size_t before_shared_memory(const Alternatives& alternatives) noexcept;
+// The others of a list; all of it where there are none.
+std::string between_hosts(std::string_view text);
 
 }  // namespace plait::runtime

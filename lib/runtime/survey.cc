@@ -84,8 +84,10 @@ void list_module(std::string_view fabric, const std::vector<RailSpec>& rails, st
 
 std::string survey(const Config& config) {
   std::vector<Line> lines = {shm_line(config)};
-  auto parsed = parse_network(config.network);
-  const auto rails = parsed.ok() ? *parsed : std::vector<RailSpec>();
+  auto parsed = parse_alternatives(config.network);
+  std::vector<RailSpec> rails;
+  for (const auto& one : parsed.ok() ? *parsed : Alternatives())
+    rails.insert(rails.end(), one.begin(), one.end());
   if (!parsed.ok()) lines.push_back({{config.network, "", std::string(parsed.status().text())}, false});
   auto tcp = std::ranges::find(rails, "tcp", &RailSpec::fabric);
   const bool own = tcp != rails.end() && !tcp->detail.empty();
