@@ -6,6 +6,7 @@
 #include <string>
 
 #include "collectives/choice/layers.h"
+#include "collectives/choice/mapped.h"
 
 namespace plait::collectives {
 
@@ -66,6 +67,11 @@ class Adder {
         grid_(seat_in(layers_, seating, PodOrder::grid)) {}
 
   void run(const Seating& seating) {
+    if (seating.pods.size() == 1) {
+      for (auto& mapped :
+           {rings_method(seating.pods[0], seating.ranks), trees_method(seating.pods[0], seating.ranks)})
+        if (mapped) (void)methods_.add(*mapped);
+    }
     const size_t levels = layers_.list.size();
     for (const Names& names : kNames) {
       if (levels > 1) each_level(names, "", 0);

@@ -13,17 +13,17 @@ namespace plait::collectives {
 struct Pod {
   // Each one's chip is joined with the next one's, and the last one's with the first one's; where there is no
   // such ring, each step goes along a tree, whose links then carry one step each way.
-  std::vector<int32_t> ranks;
+  std::vector<int32_t> ranks = {};
   // Of a mesh or torus all of whose chips have one rank: ranks row by row, the last dimension fastest; and
   // the sizes of its dimensions, two or more, the first one first. Else empty.
-  std::vector<int32_t> grid;
-  std::vector<int32_t> grid_sizes;
+  std::vector<int32_t> grid = {};
+  std::vector<int32_t> grid_sizes = {};
   // Rings through all ranks that share no link, of which `ranks` is one; empty: there is none.
-  std::vector<std::vector<int32_t>> rings;
+  std::vector<std::vector<int32_t>> rings = {};
   // Two trees over all that share as few links as can be: by position in `ranks` the parent's position, -1 at
   // the root. Empty: there are none.
-  std::vector<std::vector<int32_t>> trees;
-  std::string about;  // "torus 4x4: a ring of links, ...", for people
+  std::vector<std::vector<int32_t>> trees = {};
+  std::string about = {};  // "torus 4x4: a ring of links, ...", for people
 };
 
 // How the ranks of a communicator lie: agreed by all of them when it is made.
