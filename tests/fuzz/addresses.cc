@@ -85,7 +85,18 @@ void try_interfaces(const std::string& text) {
   }
 }
 
+void try_alternatives(const std::string& text) {
+  const auto all = runtime::parse_alternatives(text);
+  if (!all.ok()) return;
+  require(!all->empty() && all->size() <= runtime::kMostAlternatives, "there are 1 to 4 networks");
+  require(runtime::before_shared_memory(*all) <= all->size(), "no more come before shared memory");
+  const auto again = runtime::parse_alternatives(to_string(*all));
+  require(again.ok() && to_string(*again) == to_string(*all) && kind_of(*again) == kind_of(*all),
+          "networks that are written are read alike");
+}
+
 void try_network(const std::string& text) {
+  try_alternatives(text);
   const auto rails = runtime::parse_network(text);
   if (!rails.ok()) return;
   require(!rails->empty() && rails->size() <= runtime::kMostRails, "there are 1 to 8 rails");

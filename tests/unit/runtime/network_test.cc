@@ -134,5 +134,33 @@ TEST(Modules, ThatAreNotThereAreSaidToBeMissing) {
   EXPECT_EQ(load_module("/bin/sh").status().code(), Code::unsupported);
 }
 
+TEST(Network, AlternativesHaveABarBetween) {
+  const auto all = parse_alternatives("icl:emu:/dev/shm/pod#3|tcp:eth0,tcp:eth1");
+  ASSERT_TRUE(all.ok()) << all.status().text();
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ((*all)[0].front().detail, "emu:/dev/shm/pod#3");
+  EXPECT_EQ((*all)[1].size(), 2u);
+  EXPECT_EQ(to_string(*all), "icl:emu:/dev/shm/pod#3|tcp:eth0,tcp:eth1");
+  EXPECT_EQ(kind_of(*all), "icl|tcp,tcp");
+  EXPECT_EQ(to_string(*parse_alternatives("")), "tcp");
+  for (const char* wrong : {"|tcp", "tcp|", "tcp||tcp", "|", "tcp|infiniband", "tcp|tcp|tcp|tcp|tcp"}) {
+    const auto refused = parse_alternatives(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_EQ(refused.status().code(), Code::invalid);
+  }
+}
+
+TEST(Network, LinksOfChipsComeBeforeSharedMemory) {
+  const auto before = [](const char* text) { return before_shared_memory(*parse_alternatives(text)); };
+  EXPECT_EQ(before("tcp"), 0u);
+  EXPECT_EQ(before("icl:emu:/p"), 1u);
+  EXPECT_EQ(before("icl:emu:/p|tcp"), 1u);
+  EXPECT_EQ(before("icl:emu:/p|icl:emu:/q|tcp"), 2u);
+  EXPECT_EQ(before("tcp|icl:emu:/p"), 0u);
+  EXPECT_EQ(before("icl:emu:/p,tcp|tcp"), 0u);
+  EXPECT_EQ(between_hosts("icl:emu:/p|tcp:eth0"), "tcp:eth0");
+  EXPECT_EQ(between_hosts("icl:emu:/p"), "icl:emu:/p");
+}
+
 }  // namespace
 }  // namespace plait::runtime
