@@ -86,7 +86,7 @@ void Bench::compare(const Case& c) {
   settle(contest, options_);
   if (rank() != 0) return;
   comparisons_.push_back({c, ranks_.transport(), contest.standings()});
-  print_comparison(options_, comparisons_.back());
+  print_comparison(options_, comparisons_.back(), comparisons_.size() == 1);
 }
 
 Row Bench::measure(Case c) {

@@ -22,6 +22,17 @@ std::vector<plait_candidate> candidates_of(Ranks& ranks, plait_request* plan, co
   return list;
 }
 
+// What plait_explain says before it lists candidates, without the call itself.
+std::string machine_of(Ranks& ranks, plait_request* plan, const std::string& doing) {
+  size_t length = 0;
+  ranks.must(plait_explain(plan, nullptr, 0, &length), doing);
+  std::string text(length + 1, '\0');
+  ranks.must(plait_explain(plan, text.data(), text.size(), &length), doing);
+  text = text.substr(0, std::min(text.find("\n  "), length));
+  const size_t colon = text.find(": ");
+  return colon == text.npos ? text : text.substr(colon + 2);
+}
+
 }  // namespace
 
 std::string describe(const Case& c) {
@@ -36,6 +47,7 @@ double Entrant::time_us() const { return *std::min_element(rounds_us.begin(), ro
 Contest::Contest(Ranks& ranks, const Case& c, Pointers at) : ranks_(ranks), case_(c), at_(std::move(at)) {
   standings_.entrants.push_back({});
   plans_.push_back(plan_of(nullptr));
+  standings_.machine = machine_of(ranks, plans_[0].get(), describe(c));
   for (const plait_candidate& one : candidates_of(ranks, plans_[0].get(), describe(c))) {
     if (one.runs != 0) enter(one);
   }

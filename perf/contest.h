@@ -26,6 +26,7 @@ struct Entrant {
 // Who took part, the choice itself first.
 struct Standings {
   std::vector<Entrant> entrants = {};
+  std::string machine = {};  // how ranks lie and what joins them, as plait_explain tells it: lines
 
   const Entrant& choice() const { return entrants[0]; }  // by no name
   const Entrant& chosen() const;                         // the same by its name

@@ -14,6 +14,15 @@ constexpr int kAgain = 3;
 
 std::string known(double us) { return us < 0 ? "-" : number(us); }
 
+// "# 2 hosts of 4 ranks", once.
+void print_machine(const std::string& lines) {
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = std::min(lines.find('\n', at), lines.size());
+    std::printf("# %s\n", lines.substr(at, end - at).c_str());
+    at = end + 1;
+  }
+}
+
 void explain(const Comparison& c) {
   for (size_t i = 1; i < c.standings.entrants.size(); ++i) {
     const Entrant& e = c.standings.entrants[i];
@@ -55,7 +64,8 @@ void print_comparison_head(const Options& options) {
   }
 }
 
-void print_comparison(const Options& options, const Comparison& comparison) {
+void print_comparison(const Options& options, const Comparison& comparison, bool first) {
+  if (first) print_machine(comparison.standings.machine);
   options.mode == Mode::explain ? explain(comparison) : weigh(comparison);
   std::fflush(stdout);
 }

@@ -20,7 +20,8 @@ struct Comparison {
 void settle(Contest& contest, const Options& options);
 
 void print_comparison_head(const Options& options);
-void print_comparison(const Options& options, const Comparison& comparison);
+// `first`: of those that are printed; what joins the ranks comes before it.
+void print_comparison(const Options& options, const Comparison& comparison, bool first);
 // Median and worst of all. Nothing where there are none.
 void print_comparison_foot(const std::vector<Comparison>& comparisons);
 
