@@ -39,7 +39,12 @@ bool Machine::step_round() noexcept {
     }
   }
   moved_ = round_at_ != before;
-  if (round_at_ == s.round.size()) return true;
+  if (round_at_ == s.round.size()) {
+    // What this rank sent may still be leaving, and a peer be in its next operation already: none of its
+    // messages is looked at as if it were of this one (sees_other_call).
+    active_count_ = 0;
+    return true;
+  }
   active_[0].action = s.round[round_at_];
   return false;
 }
