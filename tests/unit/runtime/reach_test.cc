@@ -154,7 +154,7 @@ ChipGroup group_in(std::string_view text, const std::function<int32_t(int32_t)>&
 
 bool joined(const ChipGroup& group, int32_t a, int32_t b) {
   const auto chip = [&](int32_t r) { return uint32_t(group.chips[size_t(r)]); };
-  const auto [least, most] = std::minmax({chip(a), chip(b)});
+  const uint32_t least = std::min(chip(a), chip(b)), most = std::max(chip(a), chip(b));
   return std::ranges::any_of(group.links, [&](auto& l) { return l.a == least && l.b == most; });
 }
 
