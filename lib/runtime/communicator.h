@@ -206,6 +206,7 @@ class Communicator {
   void peer_died(int32_t rank) noexcept;
   void lost(int32_t rank, std::string_view why) noexcept;
   void link_ended(int32_t rank, Status status) noexcept;
+  void expect_cause() noexcept;
   void fail_ended() noexcept;
   Status loss_of(int32_t rank, std::string_view why) const;
   // blame.cc: who is to blame when an operation does not end.

@@ -7,6 +7,8 @@ namespace {
 
 // For why a rank left, after its link ended.
 constexpr int64_t kReasonMs = 1000;
+// For who it was, if neither end of a link.
+constexpr int64_t kCauseMs = 250;
 
 }  // namespace
 
@@ -30,6 +32,11 @@ void Communicator::peer_died(int32_t r) noexcept {
   if (left_ || is_broken_.load(std::memory_order_relaxed)) return;
   // It knows that all ranks leave, before this rank does; had it died, the group would tell.
   if (board_->leaving.load(std::memory_order_relaxed) != 0) return;
+  if (const auto broken = fabric_.domain(p->way())->broken(); !broken.empty()) {
+    // The peer is well, or nothing is known of it: it is this rank that all others lose.
+    return fail({Code::peer, "the network of " + name_of(config_.rank) + " failed, " + std::string(broken)},
+                config_.rank);
+  }
   if (p->ready() && Code(p->board().code.load(std::memory_order_acquire)) != Code::ok)
     return check_board(r);  // it told why before it went
   std::string why = "over " + std::string(fabric_.domain(p->way())->name());
@@ -45,6 +52,13 @@ void Communicator::link_ended(int32_t r, Status status) noexcept {
   ended_ = Ended{r, std::move(status), Deadline::in_ms(kReasonMs)};
   group_->tell({kLinkEnded, -1, r, 0, 0, ""});
   group_->poll();
+}
+
+// The peer is there still. Perhaps it was a third rank, whose device lies between the two: its word takes a
+// moment.
+void Communicator::expect_cause() noexcept {
+  const Deadline soon = Deadline::in_ms(kCauseMs);
+  if (soon.left_ns() < ended_->deadline.left_ns()) ended_->deadline = soon;
 }
 
 void Communicator::fail_ended() noexcept {

@@ -116,7 +116,7 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
   if (notice.kind == kLinkEnded && notice.culprit == config_.rank)
     return group_->tell({kStillHere, -1, notice.origin, 0, 0, ""});
   if (notice.kind == kStillHere && notice.culprit == config_.rank && ended_ && ended_->rank == notice.origin)
-    return fail_ended();
+    return expect_cause();
   if (notice.kind == kChildFailed && child_news_.size() < kMostNews) child_news_.push_back(notice);
   if (notice.kind != kBroken && notice.kind != bootstrap::Notice::kFailed) return;
   Code code = Code::internal;
@@ -127,6 +127,8 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
         knows_two_calls(notice.number) ? mismatch(notice.number) : Status(code, notice.text + from);
     return fail_at(std::move(status), culprit, notice.number);
   }
+  if (code == Code::peer && culprit == notice.origin)
+    return fail({code, notice.text + from + " " + phase()}, culprit);
   // Of a link between the two, which this rank saw end as well.
   if (code == Code::peer && culprit == config_.rank && ended_ && ended_->rank == notice.origin)
     return fail_ended();
@@ -138,7 +140,8 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
     if (is_broken_.load(std::memory_order_relaxed)) return;
   }
   if (code == Code::peer && known)
-    return fail({code, what_became_of(culprit) + from + " " + phase()}, culprit);
+    return fail({code, what_became_of(culprit) + from + " " + phase() + "; it says: " + notice.text},
+                culprit);
   if (code == Code::aborted)
     return fail({code, "rank " + std::to_string(notice.origin) + " aborted the communicator " + phase()},
                 culprit);
@@ -195,6 +198,11 @@ void Communicator::check_board(int32_t r) noexcept {
         if (!words_due_->passed()) return;
       }
       return fail_at(mismatch(number), culprit, number);
+    }
+    // What became of a device or a link between hosts comes in words, over the group.
+    if (code == Code::peer && !peer(r)->mapped()) {
+      if (!words_due_) words_due_ = Deadline::in_ms(kGraceMs);
+      if (!words_due_->passed()) return;
     }
     if (code == Code::peer) {
       const bool known = culprit >= 0 && culprit < config_.size;

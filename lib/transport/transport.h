@@ -198,6 +198,8 @@ class Domain {
   // look.) false: poll again, and look at what you wait for. poll() disarms.
   virtual bool arm() noexcept = 0;
   virtual int wait_fd() const noexcept = 0;  // -1: sleep at most 1 ms; ask again before each sleep
+  // Empty; or why endpoints fail though their peers are well: this rank's own device, or what it drives, is gone.
+  virtual std::string_view broken() const noexcept { return {}; }
   // For an idle moment: gives back memory that many transfers at once took. No rule rests on it.
   virtual void trim() noexcept {}
 };

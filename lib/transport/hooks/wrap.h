@@ -48,6 +48,7 @@ class WrappedDomain : public Domain {
   size_t poll(std::span<Done> done) noexcept override { return inner_->poll(done); }
   bool arm() noexcept override { return inner_->arm(); }
   int wait_fd() const noexcept override { return inner_->wait_fd(); }
+  std::string_view broken() const noexcept override { return inner_->broken(); }
   void trim() noexcept override { inner_->trim(); }
 
  protected:

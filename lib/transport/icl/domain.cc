@@ -113,6 +113,16 @@ Result<std::unique_ptr<Endpoint>> IclDomain::open(uint16_t counters, uint64_t co
   return std::unique_ptr<Endpoint>(std::move(endpoint));
 }
 
+void IclDomain::look_at_own_chip() noexcept {
+  icl_chip_info chip{};
+  chip.struct_size = sizeof chip;
+  if (!broken_.empty() || icl_query_chip(device_->handle(), device_->chip(), &chip) != ICL_OK ||
+      chip.state != ICL_CHIP_DEAD)
+    return;
+  broken_ = name_ + ": chip " + std::to_string(device_->chip()) +
+            ", of this process, is dead: look at it with icl-info, then start this process again";
+}
+
 // Cookies of transfers are their posters'; a queue that failed is told of by its endpoint's place.
 size_t IclDomain::poll(std::span<Done> done) noexcept {
   std::array<icl_completion, 64> some;

@@ -25,7 +25,11 @@ class IclDomain final : public Domain {
   bool arm() noexcept override { return icl_arm(completions_) == ICL_OK; }
   int wait_fd() const noexcept override { return icl_wait_fd(completions_); }
 
+  std::string_view broken() const noexcept override { return broken_; }
+
   // What endpoints call.
+  // A queue failed for a dead chip: was it the own one?
+  void look_at_own_chip() noexcept;
   const Device& device() const noexcept { return *device_; }
   const Options& options() const noexcept { return options_; }
   icl_completions* completions() const noexcept { return completions_; }
@@ -52,6 +56,7 @@ class IclDomain final : public Domain {
   uint64_t next_place_ = 0;
   Capabilities capabilities_;
   Identity identity_;
+  std::string broken_;
 };
 
 }  // namespace plait::transport::icl

@@ -108,6 +108,7 @@ Done IclEndpoint::failed(icl_status status) noexcept {
   why_ =
       ours() + ": the endpoint to " + peer_name() + " failed: " + why + " (" + icl_status_name(status) + ")";
   state_ = State::failed;
+  if (status == ICL_ERR_CHIP_DEAD) domain_->look_at_own_chip();
   return {cookie_, code_of(status)};
 }
 
