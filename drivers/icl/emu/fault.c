@@ -32,7 +32,7 @@ static bool chip_order(const struct icl_window* w, const char* at) {
     atomic_store(&words->stuck_doorbell, 0);
   else
     return false;
-  for (uint32_t port = 0; port < w->shape.ports; port++) icl_port_wake(icl_port_words(w, chip, port));
+  for (uint32_t port = 0; port < w->shape.ports; port++) icl_words_wake(icl_port_words(w, chip, port));
   return true;
 }
 
@@ -64,7 +64,7 @@ static void apply(struct icl_port_words* words, const struct order* o) {
     atomic_store(&words->seed, o->seed);
     atomic_store(&words->errors_ppm, o->errors);
   }
-  icl_port_wake(words);
+  icl_words_wake(words);
 }
 
 static bool link_order(const struct icl_window* w, const char* at) {

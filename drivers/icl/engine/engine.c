@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -51,6 +52,7 @@ static bool make_port(struct icl_chip* chip, uint32_t number) {
     p->tail = atomic_load(&p->out->tail);
     p->head = atomic_load(&p->in->head);
     p->generation = (uint32_t)(atomic_load(&p->words->trained) >> 8) + 1;
+    atomic_store(&p->called, atomic_load(&p->far_words->bell));
   }
   p->doorbells = calloc((e->config.max_queues + 63) / 64, sizeof *p->doorbells);
   return make_buffers(p, &w->shape) && p->doorbells != NULL;
@@ -71,6 +73,13 @@ static void show_port(struct icl_port* p) {
   atomic_store(&p->words->self, UINT64_C(1) << 63 | p->chip->number << 8 | p->number);
 }
 
+/* In the window, or else of this process. */
+static unsigned char* map_memory(const struct icl_engine* e, uint32_t number) {
+  if (!e->window.outside) return icl_chip_memory(&e->window, number);
+  void* base = mmap(NULL, e->window.shape.memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return base == MAP_FAILED ? NULL : base;
+}
+
 static bool make_chip(struct icl_engine* e, struct icl_chip* chip, uint32_t number) {
   const struct icl_shape* s = &e->window.shape;
   *chip = (struct icl_chip){.engine = e, .number = number, .words = icl_chip_words(&e->window, number),
@@ -81,9 +90,10 @@ static bool make_chip(struct icl_engine* e, struct icl_chip* chip, uint32_t numb
   chip->exports.areas = calloc(e->config.max_exports, sizeof *chip->exports.areas);
   chip->queues = calloc((size_t)(e->config.max_queues + 63) / 64 * 64, sizeof(struct icl_chip_queue*));
   chip->pages = calloc(s->memory / 4096, 1);
+  chip->base = map_memory(e, number);
   chip->ports = line(s->ports, sizeof *chip->ports);
   bool made = chip->memory.areas != NULL && chip->exports.areas != NULL && chip->queues != NULL && chip->pages != NULL &&
-              chip->ports != NULL;
+              chip->ports != NULL && chip->base != NULL;
   for (uint32_t p = 0; chip->ports != NULL && p < s->ports; p++) made = make_port(chip, p) && made;
   return made;
 }
@@ -97,6 +107,7 @@ static void free_chip(struct icl_chip* chip, const struct icl_shape* s) {
     free(p->arrived);
     free((void*)p->doorbells);
   }
+  if (chip->engine->window.outside && chip->base != NULL) munmap(chip->base, s->memory);
   free(chip->ports);
   free(chip->pages);
   free(chip->queues);
@@ -115,7 +126,7 @@ static void run_chip(struct icl_chip* chip) {
   for (uint32_t p = 0; p < chip->engine->base.ports; p++) show_port(&chip->ports[p]);
   atomic_store(&words->state, ICL_CHIP_RUNNING);
   for (uint32_t p = 0; p < chip->engine->base.ports; p++)
-    if (chip->ports[p].far_chip != ICL_ANY) icl_port_wake(chip->ports[p].far_words);
+    if (chip->ports[p].far_chip != ICL_ANY) icl_port_call(&chip->ports[p]);
 }
 
 static icl_status start_threads(struct icl_engine* e) {
@@ -136,7 +147,7 @@ static void stop_threads(struct icl_engine* e) {
   for (uint32_t i = 0; i < e->owned * e->base.ports; i++) {
     struct icl_port* p = &e->chips[i / e->base.ports].ports[i % e->base.ports];
     if (!p->started) continue;
-    icl_port_wake(p->words);
+    icl_port_wake(p);
     pthread_join(p->thread, NULL);
   }
   if (e->watching) pthread_join(e->watch, NULL);
@@ -147,6 +158,7 @@ static void release(struct icl_engine* e) {
   free(e->chips);
   free(e->chip_index);
   free(e->seen_state);
+  icl_apart_end(e);
   if (e->events.fd >= 0) close(e->events.fd);
   pthread_mutex_destroy(&e->events.lock);
 }
@@ -154,9 +166,10 @@ static void release(struct icl_engine* e) {
 static void leave(struct icl_engine* e) {
   for (uint32_t i = 0; i < e->owned; i++) {
     struct icl_chip* chip = &e->chips[i];
+    if (e->owns != NULL && !e->owns(e, chip->number)) continue; /* another's words now */
     atomic_store(&chip->words->state, chip->dead ? ICL_CHIP_DEAD : ICL_CHIP_LEFT);
     for (uint32_t p = 0; p < e->base.ports; p++)
-      if (chip->ports[p].far_chip != ICL_ANY) icl_port_wake(chip->ports[p].far_words);
+      if (chip->ports[p].far_chip != ICL_ANY) icl_port_call(&chip->ports[p]);
   }
 }
 
@@ -169,7 +182,7 @@ icl_status icl_engine_start(struct icl_engine* e, const struct icl_driver* drive
   e->seen_state = calloc(s->chips, 2 * sizeof *e->seen_state);
   e->events.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   pthread_mutex_init(&e->events.lock, NULL);
-  bool made = e->chips != NULL && e->chip_index != NULL && e->seen_state != NULL && e->events.fd >= 0;
+  bool made = icl_apart_begin(e) && e->chips != NULL && e->chip_index != NULL && e->seen_state != NULL && e->events.fd >= 0;
   for (uint32_t i = 0; made && i < owned; i++) {
     e->chip_index[chips[i]] = (uint16_t)(i + 1);
     made = make_chip(e, &e->chips[i], chips[i]);

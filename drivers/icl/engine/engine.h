@@ -127,6 +127,8 @@ struct icl_port {
   pthread_t thread;
   bool started;
   _Atomic uint32_t reset;       /* asked for by icl_reset_link */
+  _Atomic uint32_t bell, asleep; /* of a device whose chips are apart: rung within this process */
+  _Atomic uint32_t called;      /* likewise: how often the far end's bell was rung */
   _Atomic uint64_t* doorbells;  /* a bit a queue */
   struct icl_fifo fifo[ICL_MAX_CHANNELS];
   struct icl_chip_queue *first, *last; /* queues with something to send by this port */
@@ -141,6 +143,7 @@ struct icl_port {
   uint64_t free_ns, cut_since_ns, sent_ns;
   uint64_t errors_random;
   uint32_t quads_up;
+  uint32_t naps;                /* looks at a bell in vain, since something moved */
   unsigned char* retry;         /* ICL_SLOTS buffers: sent and not acknowledged */
   struct icl_buffer* arrived;   /* where a packet is checked */
 };
@@ -157,9 +160,10 @@ struct icl_chip {
   struct icl_chip_queue *first, *last; /* queues to the own chip */
   struct icl_packet refusals[ICL_REFUSALS];
   uint32_t refusals_head, refusals_tail;
+  unsigned char* base;          /* of its memory */
   uint8_t* pages;               /* of its memory: 1 in use */
   uint64_t free_bytes;
-  bool dead;
+  _Atomic bool dead;
 };
 
 struct icl_events {
@@ -167,6 +171,11 @@ struct icl_events {
   struct icl_event kept[256];
   uint32_t head, tail, lost;
   int fd;
+};
+
+/* A word of another chip, and when it became what it is, by the clock of this process; 0: before this process looked. */
+struct icl_seen {
+  uint64_t value, at_ns;
 };
 
 /* The device. A driver embeds it at the start of its own. */
@@ -186,8 +195,16 @@ struct icl_engine {
   /* The watch's: what it saw of each chip last. */
   uint32_t *seen_state, *seen_incarnation;
   uint32_t next_to_look_at;
+  uint64_t* seen_beat;        /* apart: [pod's chips] */
+  uint32_t* silent_ticks;     /* apart: looks since a beat */
+  struct icl_seen* seen_down; /* apart: [pod's ports], of last_down_ns */
   /* Of the driver: whether the owner of a chip lives, as the system knows; NULL: beats must do. */
   bool (*owner_lives)(struct icl_engine*, uint32_t chip);
+  /* Of the driver: whether a chip of this device is still its own; NULL: nobody can take it. */
+  bool (*owns)(struct icl_engine*, uint32_t chip);
+  /* The window is a device's, and chips may be run by other kernels: no futex of theirs can be reached, so that ports look at their
+   * bells now and then; and their clocks are not ours, so that what they say of time counts from when it is seen to change. */
+  bool apart;
   /* Makes sure that memory of the window is there before it is touched; NULL: it is. */
   icl_status (*back)(struct icl_engine*, uint64_t at, uint64_t bytes);
 };
@@ -209,7 +226,9 @@ void icl_event_put(struct icl_engine* engine, uint32_t kind, uint32_t chip, uint
 
 /* port.c */
 void* icl_port_run(void* port);
-void icl_port_wake(struct icl_port_words* words);
+void icl_port_wake(struct icl_port* port);               /* its thread, of this process */
+void icl_port_call(struct icl_port* port);               /* whoever runs its far end */
+void icl_words_wake(struct icl_port_words* words);       /* likewise, of a pod whose chips are not apart */
 void icl_port_count(struct icl_port* port, size_t counter, uint64_t add); /* offsetof(struct icl_port_counters, ...) */
 #define ICL_COUNT(port, name, add) icl_port_count(port, offsetof(struct icl_port_counters, name), add)
 static inline struct icl_buffer* icl_retry(const struct icl_port* p, uint32_t sequence) {
@@ -261,8 +280,15 @@ void icl_queue_flush(struct icl_chip_queue* queue, icl_status first); /* under t
 void icl_ring_put(struct icl_ring* ring, struct icl_chip_queue* queue, uint64_t cookie, icl_status status, bool failed);
 void icl_ring_wake(struct icl_ring* ring);
 void icl_queue_dispose(struct icl_chip_queue* queue); /* closed, and its completions taken */
-/* watch.c, why.c */
+/* watch.c, path.c */
+#define ICL_TICK_NS 50000000L /* between two looks of the watch */
 void* icl_watch_run(void* engine);
+/* apart.c, all the watch's: what chips with clocks of their own say, seen from here. The first look is at the start. */
+bool icl_apart_begin(struct icl_engine* engine);
+void icl_apart_look(struct icl_engine* engine);
+void icl_apart_end(struct icl_engine* engine);
+/* When a link's end was lost last, by the clock of this process. */
+uint64_t icl_down_ns(struct icl_engine* engine, uint32_t chip, uint32_t port);
 /* What is wrong between two chips since `since_ns`; ICL_OK: nothing seen. */
 icl_status icl_path_check(struct icl_engine* engine, uint32_t from, uint32_t to, uint64_t since_ns, char* why, size_t room);
 bool icl_chip_silent(const struct icl_engine* engine, uint32_t chip, uint64_t now);

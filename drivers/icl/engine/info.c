@@ -117,7 +117,7 @@ icl_status icl_engine_reset_link(struct icl_device* device, uint32_t number, uin
   if (chip->ports[port].far_chip == ICL_ANY)
     return icl_fail(ICL_ERR_INVALID, "nothing is plugged into chip %u port %u", number, port);
   atomic_store(&chip->ports[port].reset, 1);
-  icl_port_wake(chip->ports[port].words);
+  icl_port_wake(&chip->ports[port]);
   return ICL_OK;
 }
 

@@ -68,7 +68,7 @@ static void transmit(struct icl_port* p, const struct icl_buffer* b, uint64_t no
   memcpy(slot->payload, b->payload, b->packet.bytes);
   disturb(p, slot);
   atomic_store(&p->out->tail, ++p->tail);
-  icl_port_wake(p->far_words);
+  icl_port_call(p);
 }
 
 /* A new packet, sealed and kept. */

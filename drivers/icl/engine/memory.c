@@ -61,8 +61,8 @@ icl_status icl_memory_alloc(struct icl_device* device, uint32_t number, uint64_t
   if (first < 0)
     return icl_fail(ICL_ERR_NO_MEMORY, "chip %u has no %llu bytes in one piece; %llu are free", number,
                     (unsigned long long)bytes, (unsigned long long)left);
-  unsigned char* base = icl_chip_memory(&e->window, number) + (uint64_t)first * PAGE;
-  if (e->back != NULL) status = e->back(e, (uint64_t)(base - e->window.base), pages * PAGE);
+  unsigned char* base = chip->base + (uint64_t)first * PAGE;
+  if (e->back != NULL && !e->window.outside) status = e->back(e, (uint64_t)(base - e->window.base), pages * PAGE);
   if (status == ICL_OK) {
     memset(base, 0, pages * PAGE);
     status = add(chip, base, bytes, true, memory);
@@ -91,7 +91,7 @@ icl_status icl_memory_free(struct icl_memory* memory) {
   pthread_mutex_lock(&chip->lock);
   chip->memory.areas[m->slot].used = 0;
   if (m->of_chip)
-    give_pages(chip, (uint64_t)((unsigned char*)m->base.mapped - icl_chip_memory(&chip->engine->window, chip->number)) / PAGE,
+    give_pages(chip, (uint64_t)((unsigned char*)m->base.mapped - chip->base) / PAGE,
                (m->base.bytes + PAGE - 1) / PAGE);
   pthread_mutex_unlock(&chip->lock);
   atomic_fetch_sub(&chip->engine->objects, 1);

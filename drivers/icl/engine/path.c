@@ -4,6 +4,7 @@
 #include "engine.h"
 
 bool icl_chip_silent(const struct icl_engine* e, uint32_t chip, uint64_t now) {
+  if (e->apart) return e->silent_ticks[chip] * (uint64_t)ICL_TICK_NS > e->window.shape.silent_ms * UINT64_C(1000000);
   const uint64_t beat = atomic_load(&icl_chip_words(&e->window, chip)->beat_ns);
   return now > beat && now - beat > e->window.shape.silent_ms * UINT64_C(1000000);
 }
@@ -21,8 +22,8 @@ static icl_status check_chip(struct icl_engine* e, uint32_t chip, uint64_t now, 
     return ICL_ERR_CHIP_DEAD;
   }
   if (state == ICL_CHIP_RUNNING && icl_chip_silent(e, chip, now)) {
-    snprintf(why, room, "chip %u has been silent for more than %u ms: is its process %d stopped?", chip,
-             e->window.shape.silent_ms, pid);
+    snprintf(why, room, "chip %u has been silent for more than %u ms: is %sits process %d stopped?", chip,
+             e->window.shape.silent_ms, e->apart ? "its machine off, or " : "", pid);
     return ICL_ERR_CHIP_DEAD;
   }
   return ICL_OK;
@@ -31,7 +32,7 @@ static icl_status check_chip(struct icl_engine* e, uint32_t chip, uint64_t now, 
 static icl_status check_link(struct icl_engine* e, uint32_t chip, uint32_t port, uint32_t far_chip, uint32_t far_port,
                              uint64_t since_ns, uint64_t now, char* why, size_t room) {
   const struct icl_port_words* words = icl_port_words(&e->window, chip, port);
-  const uint64_t down = atomic_load(&words->last_down_ns);
+  const uint64_t down = icl_down_ns(e, chip, port);
   const bool is_down = (atomic_load(&words->trained) & 0xff) == ICL_PORT_DOWN;
   if (down <= since_ns || down > now) return ICL_OK;
   snprintf(why, room, "the link from chip %u port %u to chip %u port %u %s %llu ms ago: %s", chip, port, far_chip, far_port,

@@ -111,7 +111,7 @@ static void fill(struct icl_work* w, const struct icl_descriptor* d) {
 static void ring_doorbell(struct icl_chip_queue* q) {
   struct icl_port* port = &q->chip->ports[q->port == ICL_NO_PORT ? 0 : q->port];
   atomic_fetch_or(&port->doorbells[q->id / 64], UINT64_C(1) << q->id % 64);
-  icl_port_wake(port->words);
+  icl_port_wake(port);
 }
 
 static icl_status take(struct icl_chip_queue* q, const struct icl_descriptor* descriptors, size_t count, size_t* taken) {

@@ -146,7 +146,7 @@ static void refuse(struct icl_chip* chip, const struct icl_packet* p, icl_status
       .kind = ICL_PACKET_REFUSED, .from_chip = (uint16_t)chip->number, .to_chip = p->from_chip, .from_queue = p->to_queue,
       .to_queue = p->from_queue, .nonce = p->to_nonce, .status = status};
   for (uint32_t i = 0; i < chip->engine->window.shape.ports; i++)
-    if (chip->ports[i].started) icl_port_wake(chip->ports[i].words);
+    if (chip->ports[i].started) icl_port_wake(&chip->ports[i]);
 }
 
 void icl_chip_take(struct icl_chip* chip, const struct icl_buffer* arrived) {

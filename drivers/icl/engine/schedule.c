@@ -28,7 +28,7 @@ void icl_queue_enlist(struct icl_chip_queue* q) {
 void icl_queue_schedule(struct icl_chip_queue* q) {
   if (q->scheduled) return;
   icl_queue_enlist(q);
-  if (q->scheduled) icl_port_wake(q->chip->ports[q->port == ICL_NO_PORT ? 0 : q->port].words);
+  if (q->scheduled) icl_port_wake(&q->chip->ports[q->port == ICL_NO_PORT ? 0 : q->port]);
 }
 
 void icl_queue_unlist(struct icl_chip_queue* q) {

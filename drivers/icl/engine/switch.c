@@ -12,7 +12,7 @@ static struct icl_buffer* buffer(const struct icl_port* p, uint32_t channel, uin
 
 void icl_switch_free(struct icl_port* p, uint32_t channel) {
   atomic_store(&p->in->freed[channel], (uint64_t)p->generation << 32 | ++p->freed[channel]);
-  if (atomic_load(&p->in->stalled) != 0) icl_port_wake(p->far_words);
+  if (atomic_load(&p->in->stalled) != 0) icl_port_call(p);
 }
 
 void icl_switch_put(struct icl_port* p, const struct icl_buffer* arrived) {
@@ -35,7 +35,7 @@ void icl_switch_put(struct icl_port* p, const struct icl_buffer* arrived) {
   kept->out_port = port;
   kept->out_channel = next_channel;
   ICL_COUNT(p, forwarded, 1);
-  icl_port_wake(p->chip->ports[port].words);
+  icl_port_wake(&p->chip->ports[port]);
 }
 
 bool icl_port_has_credit(struct icl_port* p, uint32_t channel) {
@@ -66,7 +66,7 @@ static bool take_passing(struct icl_port* p, uint32_t index, struct icl_buffer* 
   fifo->head++;
   icl_switch_free(in, index % channels);
   /* Who stands behind it may leave by another port. */
-  if (fifo->head != fifo->tail) icl_port_wake(p->chip->ports[buffer(in, index % channels, fifo->head)->out_port].words);
+  if (fifo->head != fifo->tail) icl_port_wake(&p->chip->ports[buffer(in, index % channels, fifo->head)->out_port]);
   return true;
 }
 
@@ -137,7 +137,7 @@ void icl_switch_drop(struct icl_port* p) {
       ICL_COUNT(p, dropped, 1);
       icl_switch_free(in, i % s->channels);
       if (fifo->head != fifo->tail)
-        icl_port_wake(p->chip->ports[buffer(in, i % s->channels, fifo->head)->out_port].words);
+        icl_port_wake(&p->chip->ports[buffer(in, i % s->channels, fifo->head)->out_port]);
     }
   }
 }

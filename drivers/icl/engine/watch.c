@@ -5,7 +5,6 @@
 
 #include "engine.h"
 
-#define TICK_NS 50000000L
 #define LOOKS 64 /* chips whose owner the system is asked about, a tick: all 1024 in less than a second */
 
 static void say(struct icl_engine* e, uint32_t chip, uint32_t kind) {
@@ -34,20 +33,21 @@ static void look_for_dead(struct icl_engine* e) {
   }
 }
 
-/* A fault on order: from now on the chip does nothing. */
-static void die(struct icl_chip* chip) {
+/* A fault on order, or another process took the chip: from now on it does nothing here. */
+static void die(struct icl_chip* chip, bool lost) {
   pthread_mutex_lock(&chip->lock);
-  chip->dead = true;
-  atomic_store(&chip->words->state, ICL_CHIP_DEAD);
+  atomic_store(&chip->dead, true);
+  if (!lost) atomic_store(&chip->words->state, ICL_CHIP_DEAD);
   for (uint32_t i = 0; i < chip->engine->config.max_queues; i++)
     if (chip->queues[i] != NULL)
-      icl_queue_fail(chip->queues[i], ICL_ERR_CHIP_DEAD, "chip %u, of this process, is dead: open the device anew",
-                     chip->number);
+      icl_queue_fail(chip->queues[i], ICL_ERR_CHIP_DEAD, "chip %u, of this process, %s: open the device anew",
+                     chip->number, lost ? "was silent, and another took it" : "is dead");
   pthread_mutex_unlock(&chip->lock);
 }
 
 static void beat(struct icl_chip* chip) {
-  if (!chip->dead && atomic_load(&chip->words->kill) != 0) die(chip);
+  const bool lost = chip->engine->owns != NULL && !chip->engine->owns(chip->engine, chip->number);
+  if (!chip->dead && (lost || atomic_load(&chip->words->kill) != 0)) die(chip, lost);
   if (chip->dead) return;
   atomic_store(&chip->words->beat_ns, icl_now_ns());
   if (atomic_load(&chip->words->state) != ICL_CHIP_RUNNING) atomic_store(&chip->words->state, ICL_CHIP_RUNNING);
@@ -117,8 +117,9 @@ static void watch_chip(struct icl_chip* chip) {
 
 void* icl_watch_run(void* argument) {
   struct icl_engine* e = argument;
-  const struct timespec tick = {0, TICK_NS};
+  const struct timespec tick = {0, ICL_TICK_NS};
   while (atomic_load(&e->stop) == 0) {
+    if (e->apart) icl_apart_look(e);
     for (uint32_t i = 0; i < e->owned; i++) watch_chip(&e->chips[i]);
     look_for_dead(e);
     for (uint32_t chip = 0; chip < e->base.chips; chip++) look_at_chip(e, chip);

@@ -38,7 +38,7 @@ uint64_t icl_window_lay_out(struct icl_window* w) {
   w->ports_at = w->chips_at + pages(s->chips * sizeof(struct icl_chip_words));
   w->lanes_at = w->ports_at + pages(ends * sizeof(struct icl_port_words));
   w->memory_at = w->lanes_at + pages(ends * w->lane_bytes);
-  return w->memory_at + s->chips * s->memory;
+  return w->outside ? w->memory_at : w->memory_at + s->chips * s->memory;
 }
 
 /* Far ends exist, and know each other. */
@@ -63,7 +63,8 @@ icl_status icl_window_attach(void* base, uint64_t bytes, struct icl_window* wind
     return icl_fail(ICL_ERR_INVALID, "this is no pod, or one of another version");
   icl_status status = icl_shape_check(&head.shape);
   if (status != ICL_OK) return status;
-  struct icl_window w = {.base = base, .bytes = bytes, .shape = head.shape};
+  struct icl_window w = {.base = base, .bytes = bytes, .shape = head.shape, .outside = head.outside != 0};
+  if (head.outside > 1) return icl_fail(ICL_ERR_INVALID, "this pod is damaged: its memory is nowhere");
   if (icl_window_lay_out(&w) > bytes || head.bytes > bytes)
     return icl_fail(ICL_ERR_INVALID, "this pod is cut short: %llu bytes", (unsigned long long)bytes);
   memcpy(w.text, head.text, sizeof w.text - 1);

@@ -34,20 +34,24 @@ struct icl_window_head { /* the maker writes, once */
   uint32_t version, head_bytes;
   uint64_t bytes; /* of all */
   struct icl_shape shape;
-  char text[1024]; /* the graph */
+  char text[1016]; /* the graph */
+  uint32_t outside; /* 1: memory of chips is not in the window */
+  uint32_t reserved;
 };
 
 struct icl_chip_words { /* the owner writes, but for what is said below */
   _Atomic uint32_t state; /* icl_chip_state; RUNNING to DEAD: whoever sees that the owner is gone */
   _Atomic uint32_t incarnation;
-  _Atomic uint64_t beat_ns; /* CLOCK_MONOTONIC */
+  _Atomic uint64_t beat_ns; /* CLOCK_MONOTONIC of the owner */
   _Atomic int32_t pid;
   _Atomic uint32_t kill, stuck_doorbell; /* faults on order: a tool writes */
-  uint32_t reserved[9];
+  uint32_t reserved;
+  _Atomic uint64_t claim; /* pciwin: whose it is, by a nonce; 0: nobody's */
+  uint64_t reserved1[3];
 };
 
 struct icl_port_words {
-  _Atomic uint32_t bell;   /* a futex: anyone adds 1 who has something for this port */
+  _Atomic uint32_t bell;   /* a futex: anyone adds 1 who has something for this port. Apart: the far end, and it is looked at */
   _Atomic uint32_t asleep; /* the owner */
   _Atomic uint64_t trained; /* the owner: generation << 8 | icl_port_state */
   _Atomic uint64_t self;   /* the owner: 1 << 63 | chip << 8 | port, once it speaks */
@@ -87,8 +91,9 @@ struct icl_window {
   unsigned char* base;
   uint64_t bytes;
   struct icl_shape shape;
+  bool outside; /* memory of chips is not in it */
   uint32_t* far; /* [chip * ports + port]: chip << 8 | port, or UINT32_MAX */
-  char text[1024];
+  char text[1016];
   uint64_t routes_at, chips_at, ports_at, lanes_at, memory_at, lane_bytes;
 };
 
