@@ -102,7 +102,7 @@ struct icl_config {
 };
 
 /* Opens `address`: a driver's name, a colon, and what that driver reads: "emu:/dev/shm/pod?chips=0,1",
- * "pciwin:0000:00:04.0". `config` may be NULL. Chips begin to train their links; this does not wait for peers.
+ * "pciwin:0000:00:04.0"; a driver's name alone where it finds a device itself: "pciwin", "pciwin?chips=1". `config` may be NULL. Chips begin to train their links; this does not wait for peers.
  * ICL_ERR_NO_DEVICE, ICL_ERR_BUSY (a chip is owned already), ICL_ERR_NO_MEMORY, ICL_ERR_SYSTEM. */
 icl_status icl_open(const char* address, const struct icl_config* config, struct icl_device** device);
 /* Takes the chips out of the pod: peers see them as dead. ICL_ERR_BUSY while completions, memory or remotes exist. */

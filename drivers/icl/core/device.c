@@ -18,18 +18,17 @@ const char* icl_driver_name(uint32_t i) {
   return i < n ? icl_drivers[i]->name : NULL;
 }
 
-static const struct icl_driver* find_driver(const char* address, const char* colon) {
+static const struct icl_driver* find_driver(const char* address, size_t length) {
   for (uint32_t i = 0; icl_drivers[i] != NULL; i++)
-    if (strlen(icl_drivers[i]->name) == (size_t)(colon - address) &&
-        strncmp(icl_drivers[i]->name, address, (size_t)(colon - address)) == 0)
+    if (strlen(icl_drivers[i]->name) == length && strncmp(icl_drivers[i]->name, address, length) == 0)
       return icl_drivers[i];
   return NULL;
 }
 
 icl_status icl_open(const char* address, const struct icl_config* config, struct icl_device** device) {
   if (address == NULL || device == NULL) return null_handle("icl_open");
-  const char* colon = strchr(address, ':');
-  const struct icl_driver* driver = colon == NULL ? NULL : find_driver(address, colon);
+  const char* rest = address + strcspn(address, ":?");
+  const struct icl_driver* driver = find_driver(address, (size_t)(rest - address));
   if (driver == NULL)
     return icl_fail(ICL_ERR_NO_DEVICE, "'%.60s' names no driver of this library (as emu:/dev/shm/pod)", address);
   struct icl_config known = {.struct_size = sizeof known};
@@ -41,7 +40,7 @@ icl_status icl_open(const char* address, const struct icl_config* config, struct
   if (known.max_exports == 0) known.max_exports = 1024;
   if (known.max_queues > 4096 || known.max_exports > 65536)
     return icl_fail(ICL_ERR_INVALID, "icl_config: at most 4096 queues and 65536 exports a chip");
-  return driver->open(colon + 1, &known, device);
+  return driver->open(*rest == ':' ? rest + 1 : rest, &known, device);
 }
 
 icl_status icl_close(struct icl_device* device) {

@@ -54,52 +54,10 @@ static icl_status claim(struct emu* emu, const uint32_t* chips, uint32_t owned) 
   return ICL_OK;
 }
 
-/* "0,1,4-7" into `chips`, each once; their number, or 0: it is no such list. */
-static uint32_t parse_chips(const char* at, uint32_t all, uint32_t* chips) {
-  uint32_t n = 0;
-  for (;;) {
-    unsigned first, last;
-    int used = 0;
-    if (*at < '0' || *at > '9' || sscanf(at, "%5u%n", &first, &used) != 1) return 0;
-    at += used;
-    last = first;
-    if (*at == '-') {
-      if (at[1] < '0' || at[1] > '9' || sscanf(at + 1, "%5u%n", &last, &used) != 1) return 0;
-      at += 1 + used;
-    }
-    if (first > last || last >= all) return 0;
-    for (uint32_t chip = first; chip <= last; chip++) {
-      for (uint32_t i = 0; i < n; i++)
-        if (chips[i] == chip) return 0;
-      chips[n++] = chip;
-    }
-    if (*at == '\0') return n;
-    if (*at++ != ',') return 0;
-  }
-}
-
-/* "PATH" or "PATH?chips=LIST". */
-static icl_status parse_address(const char* rest, char* path, size_t room, const char** chips) {
-  const size_t length = strcspn(rest, "?");
-  *chips = NULL;
-  if (length == 0 || length >= room) return icl_fail(ICL_ERR_INVALID, "emu: a path of 1..%zu bytes is due", room - 1);
-  memcpy(path, rest, length);
-  path[length] = '\0';
-  if (rest[length] == '\0') return ICL_OK;
-  if (strncmp(rest + length, "?chips=", 7) != 0)
-    return icl_fail(ICL_ERR_INVALID, "emu: '%.40s' is not ?chips=0,1,4-7", rest + length);
-  *chips = rest + length + 7;
-  return ICL_OK;
-}
-
 static icl_status start(struct emu* emu, const char* list) {
-  uint32_t chips[ICL_MAX_CHIPS], owned = 0;
-  if (list != NULL) {
-    owned = parse_chips(list, emu->engine.window.shape.chips, chips);
-    if (owned == 0)
-      return icl_fail(ICL_ERR_INVALID, "emu: '%.40s' are no chips of a pod of %u", list, emu->engine.window.shape.chips);
-  }
-  const icl_status status = claim(emu, chips, owned);
+  uint32_t chips[ICL_MAX_CHIPS], owned;
+  icl_status status = icl_address_chips("emu", list, emu->engine.window.shape.chips, chips, &owned);
+  if (status == ICL_OK) status = claim(emu, chips, owned);
   return status != ICL_OK ? status : icl_engine_start(&emu->engine, &calls, chips, owned);
 }
 
@@ -107,7 +65,7 @@ static icl_status emu_open(const char* rest, const struct icl_config* config, st
   struct emu* emu = calloc(1, sizeof *emu);
   const char* list;
   if (emu == NULL) return icl_fail(ICL_ERR_NO_MEMORY, "no memory for a device");
-  icl_status status = parse_address(rest, emu->path, sizeof emu->path, &list);
+  icl_status status = icl_address_split("emu", rest, emu->path, sizeof emu->path, &list);
   if (status == ICL_OK) status = icl_pod_map(emu->path, &emu->fd, &emu->engine.window);
   if (status != ICL_OK) {
     free(emu);

@@ -44,6 +44,10 @@ icl_status icl_pod_map(const char* path, int* fd, struct icl_window* window) {
   if (status == ICL_OK) status = map(opened, path, (uint64_t)st.st_size, &base);
   if (status == ICL_OK) {
     status = icl_window_attach(base, (uint64_t)st.st_size, window);
+    if (status == ICL_OK && window->outside) {
+      icl_window_detach(window);
+      status = icl_fail(ICL_ERR_INVALID, "%s is a pod of pciwin: open it as that", path);
+    }
     if (status != ICL_OK) munmap(base, (size_t)st.st_size);
   }
   if (status == ICL_OK)
@@ -59,22 +63,6 @@ void icl_pod_unmap(int fd, struct icl_window* window) {
   close(fd);
 }
 
-/* Wires and routes. */
-static void write_plan(struct icl_window* w, const struct icl_graph* graph, const struct icl_routes* routes) {
-  const struct icl_shape* s = &w->shape;
-  uint32_t* far = (uint32_t*)(void*)(w->base + ICL_WINDOW_HEAD);
-  for (uint32_t i = 0; i < s->chips * s->ports; i++) {
-    const struct icl_end end = icl_graph_far(graph, (struct icl_end){i / s->ports, i % s->ports});
-    far[i] = end.chip == ICL_ANY ? UINT32_MAX : end.chip << 8 | end.port;
-  }
-  for (uint32_t i = 0; i < s->chips * s->chips; i++) {
-    uint32_t port, channel;
-    const bool set = icl_routes_get(routes, i / s->chips, i % s->chips, &port, &channel) == ICL_OK;
-    icl_window_set_route(w, i / s->chips, i % s->chips, set ? port | channel << 8 : ICL_WINDOW_NO_ROUTE);
-  }
-}
-
-/* The mark last: a pod without it is not finished. */
 static icl_status write_pod(int fd, const char* path, const char* text, const struct icl_shape* shape,
                             const struct icl_graph* graph, const struct icl_routes* routes) {
   struct icl_window w = {.shape = *shape};
@@ -85,11 +73,7 @@ static icl_status write_pod(int fd, const char* path, const char* text, const st
   if (status == ICL_OK) status = map(fd, path, w.bytes, &base);
   if (status != ICL_OK) return status;
   w.base = base;
-  write_plan(&w, graph, routes);
-  struct icl_window_head head = {.version = ICL_WINDOW_VERSION, .head_bytes = sizeof head, .bytes = w.bytes, .shape = *shape};
-  strncpy(head.text, text, sizeof head.text - 1);
-  memcpy(base, &head, sizeof head);
-  atomic_store((_Atomic uint64_t*)base, ICL_WINDOW_MARK);
+  icl_plan_write(&w, text, graph, routes);
   munmap(base, w.bytes);
   return ICL_OK;
 }

@@ -18,6 +18,7 @@ static uint64_t beat_word(const struct icl_engine* e, uint32_t chip) {
 bool icl_apart_begin(struct icl_engine* e) {
   const uint32_t chips = e->window.shape.chips;
   if (!e->apart) return true;
+  pthread_mutex_init(&e->seen_lock, NULL);
   e->seen_beat = calloc(chips, sizeof *e->seen_beat);
   e->silent_ticks = calloc(chips, sizeof *e->silent_ticks);
   e->seen_down = calloc(ends(e), sizeof *e->seen_down);
@@ -28,13 +29,23 @@ bool icl_apart_begin(struct icl_engine* e) {
 }
 
 void icl_apart_end(struct icl_engine* e) {
+  if (e->apart) pthread_mutex_destroy(&e->seen_lock);
   free(e->seen_beat);
   free(e->silent_ticks);
   free(e->seen_down);
 }
 
-void icl_apart_look(struct icl_engine* e) {
+void icl_apart_look_at_links(struct icl_engine* e) {
+  pthread_mutex_lock(&e->seen_lock);
   const uint64_t now = icl_now_ns();
+  for (uint32_t end = 0; end < ends(e); end++) {
+    const uint64_t down = down_word(e, end);
+    if (down != e->seen_down[end].value) e->seen_down[end] = (struct icl_seen){down, now};
+  }
+  pthread_mutex_unlock(&e->seen_lock);
+}
+
+void icl_apart_look(struct icl_engine* e) {
   for (uint32_t chip = 0; chip < e->window.shape.chips; chip++) {
     const uint64_t beat = beat_word(e, chip);
     if (beat != e->seen_beat[chip])
@@ -43,13 +54,13 @@ void icl_apart_look(struct icl_engine* e) {
       e->silent_ticks[chip]++;
     e->seen_beat[chip] = beat;
   }
-  for (uint32_t end = 0; end < ends(e); end++) {
-    const uint64_t down = down_word(e, end);
-    if (down != e->seen_down[end].value) e->seen_down[end] = (struct icl_seen){down, now};
-  }
+  icl_apart_look_at_links(e);
 }
 
 uint64_t icl_down_ns(struct icl_engine* e, uint32_t chip, uint32_t port) {
-  if (e->apart && icl_owned_chip(e, chip) == NULL) return e->seen_down[chip * e->window.shape.ports + port].at_ns;
-  return atomic_load(&icl_port_words(&e->window, chip, port)->last_down_ns);
+  if (!e->apart || icl_owned_chip(e, chip) != NULL) return atomic_load(&icl_port_words(&e->window, chip, port)->last_down_ns);
+  pthread_mutex_lock(&e->seen_lock);
+  const uint64_t at_ns = e->seen_down[chip * e->window.shape.ports + port].at_ns;
+  pthread_mutex_unlock(&e->seen_lock);
+  return at_ns;
 }

@@ -197,7 +197,8 @@ struct icl_engine {
   uint32_t next_to_look_at;
   uint64_t* seen_beat;        /* apart: [pod's chips] */
   uint32_t* silent_ticks;     /* apart: looks since a beat */
-  struct icl_seen* seen_down; /* apart: [pod's ports], of last_down_ns */
+  pthread_mutex_t seen_lock;
+  struct icl_seen* seen_down; /* apart: [pod's ports], of last_down_ns; under seen_lock */
   /* Of the driver: whether the owner of a chip lives, as the system knows; NULL: beats must do. */
   bool (*owner_lives)(struct icl_engine*, uint32_t chip);
   /* Of the driver: whether a chip of this device is still its own; NULL: nobody can take it. */
@@ -283,9 +284,11 @@ void icl_queue_dispose(struct icl_chip_queue* queue); /* closed, and its complet
 /* watch.c, path.c */
 #define ICL_TICK_NS 50000000L /* between two looks of the watch */
 void* icl_watch_run(void* engine);
-/* apart.c, all the watch's: what chips with clocks of their own say, seen from here. The first look is at the start. */
+/* apart.c: what chips with clocks of their own say, seen from here. The first look is at the start; the others are the watch's,
+ * and, at links, of who connects a queue: what was lost before then is seen before then. */
 bool icl_apart_begin(struct icl_engine* engine);
 void icl_apart_look(struct icl_engine* engine);
+void icl_apart_look_at_links(struct icl_engine* engine);
 void icl_apart_end(struct icl_engine* engine);
 /* When a link's end was lost last, by the clock of this process. */
 uint64_t icl_down_ns(struct icl_engine* engine, uint32_t chip, uint32_t port);

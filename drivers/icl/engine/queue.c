@@ -75,6 +75,7 @@ icl_status icl_queue_connect(struct icl_queue* queue, const void* peer_ticket) {
   if (peer.chip != q->chip->number && (!icl_window_route(w, q->chip->number, peer.chip, &port, &channel) ||
                                        !icl_window_route(w, peer.chip, q->chip->number, &back_port, &back_channel)))
     return icl_fail(ICL_ERR_UNREACHABLE, "no route between chip %u and chip %u", q->chip->number, peer.chip);
+  if (q->chip->engine->apart) icl_apart_look_at_links(q->chip->engine);
   pthread_mutex_lock(&q->chip->lock);
   q->peer = peer;
   q->port = port;

@@ -11,13 +11,14 @@ struct World {
   const char *name, *pod;
   uint32_t far;
   bool one_device;
+  Driver driver = Driver::emu;
 };
 
 class Contract : public testing::TestWithParam<World> {
  protected:
   void SetUp() override {
     const World& s = GetParam();
-    pod_ = std::make_unique<Pod>(s.pod + kFast);
+    pod_ = std::make_unique<Pod>(s.driver, s.pod + kFast);
     icl_device_info info{};
     info.struct_size = sizeof info;
     icl_device* first = pod_->open(s.one_device ? all() : "0");
@@ -233,6 +234,11 @@ INSTANTIATE_TEST_SUITE_P(Emu, Contract,
                                          World{"neighbours", "ring 2", 1, false},
                                          World{"one_device", "ring 4", 2, true},
                                          World{"hops", "mesh 3x3", 8, false}),
+                         [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(Pciwin, Contract,
+                         testing::Values(World{"itself", "ring 1", 0, true, Driver::pciwin},
+                                         World{"neighbours", "ring 2", 1, false, Driver::pciwin},
+                                         World{"hops", "mesh 1x3", 2, false, Driver::pciwin}),
                          [](const auto& i) { return std::string(i.param.name); });
 
 }  // namespace

@@ -2,6 +2,7 @@
 // chips is a Maker, so that they run over any driver.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 #include "drivers/icl/emu/emu.h"
 #include "drivers/icl/icl.h"
+#include "drivers/icl/pciwin/pciwin.h"
 
 namespace plait::icl {
 
@@ -24,12 +26,28 @@ namespace plait::icl {
 // Machines are shared, and slow under sanitizers: silence means nothing unless a test is about it.
 inline const std::string kFast = "; mbps=0 latency=0ns memory=16M silent=60s";
 
+// A file that nothing has the name of yet.
+inline std::string new_path() {
+  static std::atomic<int> n{0};
+  return "/dev/shm/icl-test-" + std::to_string(getpid()) + "-" + std::to_string(n++);
+}
+
+enum class Driver { emu, pciwin };
+
+// Of pciwin: a file is the window.
 class Pod {
  public:
-  explicit Pod(const std::string& text, const icl_routes* routes = nullptr) {
-    static std::atomic<int> n{0};
-    path_ = "/dev/shm/icl-test-" + std::to_string(getpid()) + "-" + std::to_string(n++);
-    EXPECT_EQ(icl_emu_create(path_.c_str(), text.c_str(), routes), ICL_OK) << icl_last_error();
+  explicit Pod(const std::string& text, const icl_routes* routes = nullptr)
+      : Pod(Driver::emu, text, routes) {}
+  Pod(Driver driver, const std::string& text, const icl_routes* routes = nullptr) : driver_(driver) {
+    if (driver == Driver::emu) {
+      EXPECT_EQ(icl_emu_create(path_.c_str(), text.c_str(), routes), ICL_OK) << icl_last_error();
+      return;
+    }
+    const int fd = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    EXPECT_EQ(ftruncate(fd, 64 << 20), 0);
+    ::close(fd);
+    EXPECT_EQ(icl_pciwin_create(path_.c_str(), text.c_str(), routes), ICL_OK) << icl_last_error();
   }
   ~Pod() {
     for (icl_device* d : devices_) EXPECT_EQ(icl_close(d), ICL_OK) << icl_last_error();
@@ -46,14 +64,16 @@ class Pod {
     EXPECT_EQ(icl_close(d), ICL_OK) << icl_last_error();
     std::erase(devices_, d);
   }
-  std::string address(const std::string& chips) const { return "emu:" + path_ + "?chips=" + chips; }
+  std::string address() const { return (driver_ == Driver::emu ? "emu:" : "pciwin:") + path_; }
+  std::string address(const std::string& chips) const { return address() + "?chips=" + chips; }
   const std::string& path() const { return path_; }
   void fault(const std::string& order) const {
     EXPECT_EQ(icl_emu_fault(path_.c_str(), order.c_str()), ICL_OK) << icl_last_error();
   }
 
  private:
-  std::string path_;
+  const Driver driver_;
+  const std::string path_ = new_path();
   std::vector<icl_device*> devices_;
 };
 

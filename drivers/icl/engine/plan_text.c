@@ -1,8 +1,9 @@
+/* The text of a pod. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../icl_driver.h"
-#include "pod.h"
+#include "plan.h"
 
 const struct icl_unit icl_units_time[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {NULL, 0}};
 const struct icl_unit icl_units_size[] = {{"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"", 1}, {NULL, 0}};
@@ -78,6 +79,13 @@ static icl_status parse_options(const char* text, struct icl_shape* shape) {
 }
 
 icl_status icl_pod_parse(const char* text, struct icl_graph** graph, struct icl_shape* shape) {
+  const struct icl_shape defaults = {.channels = 2, .mtu = 4096, .credits = 16, .quads = 4, .mbps = 1000, .latency_ns = 1000,
+                                     .limit_ms = 100, .silent_ms = 1500, .memory = 16 << 20};
+  return icl_pod_parse_as(text, &defaults, graph, shape);
+}
+
+icl_status icl_pod_parse_as(const char* text, const struct icl_shape* defaults, struct icl_graph** graph,
+                            struct icl_shape* shape) {
   char form[8192];
   const size_t length = strcspn(text, ";");
   if (length >= sizeof form) return icl_fail(ICL_ERR_INVALID, "pod: the graph is longer than %zu bytes", sizeof form);
@@ -86,9 +94,9 @@ icl_status icl_pod_parse(const char* text, struct icl_graph** graph, struct icl_
   struct icl_graph* g = NULL;
   icl_status status = icl_graph_parse(form, &g);
   if (status != ICL_OK) return status;
-  struct icl_shape s = {.chips = icl_graph_chips(g), .ports = icl_graph_ports(g), .channels = 2, .mtu = 4096, .credits = 16,
-                        .quads = 4, .mbps = 1000, .latency_ns = 1000, .limit_ms = 100, .silent_ms = 1500,
-                        .memory = 16 << 20};
+  struct icl_shape s = *defaults;
+  s.chips = icl_graph_chips(g);
+  s.ports = icl_graph_ports(g);
   if (text[length] == ';') status = parse_options(text + length + 1, &s);
   if (status == ICL_OK) status = icl_shape_check(&s);
   if (status != ICL_OK) {
