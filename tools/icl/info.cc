@@ -94,7 +94,7 @@ void show() {
 
 int main(int argc, char** argv) {
   CLI::App app("Chips of a pod, their ports, neighbours and counters.", "icl-info");
-  app.add_option("address", options.address, "a device, as emu:/dev/shm/pod")->required();
+  app.add_option("address", options.address, "a device, as emu:/dev/shm/pod, pciwin")->required();
   app.add_flag("--json", options.json, "as JSON, with counters");
   app.add_flag("-c,--counters", options.counters, "with the counters that are not 0");
   app.footer(

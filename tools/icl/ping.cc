@@ -1,5 +1,6 @@
 // icl-ping: latency and bandwidth between two chips, with the way there.
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,16 +10,23 @@
 
 #include "drivers/icl/icl_route.h"
 #include "tools/icl/device.h"
+#include "tools/icl/meet.h"
 
 namespace {
 
 using namespace plait::icl;
 using Clock = std::chrono::steady_clock;
 
+constexpr uint64_t kSizes[] = {8, 4096};  // whose latency is measured
+constexpr uint64_t kMostBytes = 1 << 30;
+constexpr uint32_t kMostCount = 1'000'000;
+
 struct {
   std::string address;
   uint32_t from = 0, to = 1, count = 1000;
   uint64_t bytes = 1 << 20;
+  uint16_t listen = 0;  // the other chip is another process's, which joins here,
+  std::string join;     // or listens there
 } options;
 
 double seconds_since(Clock::time_point start) {
@@ -49,10 +57,11 @@ struct End {
     icl_completions_close(ring);
   }
   End(const End&) = delete;
-  void connect(const End& other) {
-    check(icl_connect(queue, icl_ticket(other.queue)));
-    check(icl_import(queue, icl_key(other.key), &peer));
+  void connect(const void* ticket, const void* peer_key) {
+    check(icl_connect(queue, ticket));
+    check(icl_import(queue, peer_key, &peer));
   }
+  void connect(const End& other) { connect(icl_ticket(other.queue), icl_key(other.key)); }
   uint64_t word_at() const { return (options.bytes + 7) / 8 * 8; }
   uint64_t word() const {
     return std::atomic_ref(*reinterpret_cast<uint64_t*>(static_cast<char*>(icl_map(memory)) + word_at()))
@@ -77,9 +86,17 @@ struct End {
     if (icl_post(queue, &d, 1, &taken) == ICL_ERR_STATE) fail();
     return taken == 1;
   }
+  // Posts, and drops completions, until it is taken.
+  void send(uint64_t bytes) const {
+    icl_completion none;
+    while (!post(bytes, 0, true)) icl_poll(ring, &none, 1);
+  }
   void await(uint64_t value) const {
-    while (word() < value)
+    // Engines are threads, which may need this core.
+    for (uint32_t looks = 1; word() < value; looks++) {
       if (icl_queue_state(queue) == ICL_QUEUE_FAILED) fail();
+      if (looks % 256 == 0) sched_yield();
+    }
   }
 };
 
@@ -104,15 +121,22 @@ void print_way(const Device& device) {
   std::printf(" chip %u\n", options.to);
 }
 
-void measure_latency(const End& a, const End& b, uint64_t bytes) {
+// What the other end does: for each that comes, one goes back.
+void answer(const End& b, uint64_t bytes, uint64_t first, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) {
+    b.await(first + i);
+    b.send(bytes);
+  }
+}
+
+// `b`: the other end, if it is of this process; else somebody answers.
+void measure_latency(const End& a, const End* b, uint64_t bytes) {
   std::vector<double> us;
-  const uint64_t before_a = a.word(), before_b = b.word();
-  icl_completion none;
+  const uint64_t before_a = a.word(), before_b = b == nullptr ? 0 : b->word();
   for (uint64_t i = 1; i <= options.count; i++) {
     const auto start = Clock::now();
-    while (!a.post(bytes, 0, true)) icl_poll(a.ring, &none, 1);
-    b.await(before_b + i);
-    while (!b.post(bytes, 0, true)) icl_poll(b.ring, &none, 1);
+    a.send(bytes);
+    if (b != nullptr) answer(*b, bytes, before_b + i, 1);
     a.await(before_a + i);
     us.push_back(seconds_since(start) * 1e6 / 2);
   }
@@ -143,15 +167,64 @@ void measure_bandwidth(const End& a) {
               static_cast<double>(options.bytes) * count / seconds / 1e6);
 }
 
+void measure(const End& a, const End* b) {
+  for (uint64_t bytes : kSizes)
+    if (bytes <= options.bytes) measure_latency(a, b, bytes);
+  measure_bandwidth(a);
+}
+
+void answer_all(const End& b) {
+  uint64_t first = 1;
+  for (uint64_t bytes : kSizes) {
+    if (bytes > options.bytes) continue;
+    answer(b, bytes, first, options.count);
+    first += options.count;
+  }
+}
+
+void check_wishes(const Card& card) {
+  if (card.bytes < 8 || card.bytes > kMostBytes || card.count < 1 || card.count > kMostCount)
+    throw std::runtime_error("the other process is not icl-ping, or of another version");
+  options.bytes = card.bytes;
+  options.count = static_cast<uint32_t>(card.count);
+}
+
+void ping_other() {
+  const bool joins = !options.join.empty();
+  const Meeting meeting = joins ? Meeting::join(options.join) : Meeting::listen(options.listen);
+  Card mine{{}, {}, options.bytes, options.count};
+  Card theirs{};
+  if (joins)
+    meeting.say(mine);  // once for the wishes
+  else
+    check_wishes(meeting.hear());
+  const Device device = open(options.address + "?chips=" + std::to_string(options.from));
+  print_way(device);
+  End end(device, options.from);
+  std::copy_n(static_cast<const unsigned char*>(icl_ticket(end.queue)), sizeof mine.ticket, mine.ticket);
+  std::copy_n(static_cast<const unsigned char*>(icl_key(end.key)), sizeof mine.key, mine.key);
+  meeting.say(mine);
+  theirs = meeting.hear();
+  end.connect(theirs.ticket, theirs.key);
+  meeting.ready();
+  if (joins)
+    measure(end, nullptr);
+  else
+    answer_all(end);
+  meeting.ready();
+}
+
 void ping() {
+  if (options.listen != 0 || !options.join.empty()) {
+    ping_other();
+    return;
+  }
   const Device device = open_idle_chips();
   print_way(device);
   End a(device, options.from), b(device, options.to);
   a.connect(b);
   b.connect(a);
-  for (uint64_t bytes : {UINT64_C(8), UINT64_C(4096)})
-    if (bytes <= options.bytes) measure_latency(a, b, bytes);
-  measure_bandwidth(a);
+  measure(a, &b);
 }
 
 }  // namespace
@@ -159,17 +232,22 @@ void ping() {
 int main(int argc, char** argv) {
   CLI::App app("Latency and bandwidth between two chips of a pod; chips that nobody runs are run here.",
                "icl-ping");
-  app.add_option("address", options.address, "a device, as emu:/dev/shm/pod")->required();
+  app.add_option("address", options.address, "a device, as emu:/dev/shm/pod, pciwin")->required();
   app.add_option("from", options.from, "chip")->required();
   app.add_option("to", options.to, "chip")->required();
   app.add_option("-n,--count", options.count, "round trips; a tenth as many writes for bandwidth")
-      ->check(CLI::Range(1u, 1000000u))
+      ->check(CLI::Range(1u, kMostCount))
       ->capture_default_str();
   app.add_option("-s,--size", options.bytes, "bytes of a write for bandwidth")
-      ->check(CLI::Range(UINT64_C(8), UINT64_C(1) << 30))
+      ->check(CLI::Range(UINT64_C(8), kMostBytes))
       ->capture_default_str();
+  app.add_option("--listen", options.listen,
+                 "the other chip is of another process, maybe on another machine: it joins at this port")
+      ->excludes(
+          app.add_option("--join", options.join, "likewise, it listens: HOST:PORT; this one measures"));
   app.footer(
-      "Examples:\n  icl-ping emu:/dev/shm/pod 0 5\n  icl-ping emu:/dev/shm/pod 0 1 --count 10000\n"
+      "Examples:\n  icl-ping emu:/dev/shm/pod 0 5\n  icl-ping pciwin 1 0 --listen 7000; on another machine: "
+      "icl-ping pciwin 0 1 --join 10.77.9.2:7000\n  icl-ping emu:/dev/shm/pod 0 1 --count 10000\n"
       "  icl-ping emu:/dev/shm/pod 3 3 --size 4096");
   return run(app, argc, argv, ping);
 }
