@@ -120,6 +120,8 @@ struct icl_device_info {
   uint32_t inline_bytes;           /* ICL_INLINE */
   uint64_t max_transfer;           /* bytes of a descriptor */
   uint32_t device_memory;          /* 1: icl_register takes ICL_DEVICE_POINTER */
+  uint32_t reserved;
+  uint64_t pod;                    /* equal on all devices of a pod, on whatever machine; no other pod has it. 0: not known */
 };
 icl_status icl_query_device(struct icl_device* device, struct icl_device_info* info);
 

@@ -134,10 +134,11 @@ int32_t icl_route_hops(struct icl_device* device, uint32_t from, uint32_t to, st
     status = device->driver->get_route(device, at, to, &port, &channel);
     if (status == ICL_OK) status = icl_query_port(device, at, port, &info);
     if (status != ICL_OK) return status;
-    if (n == ICL_MAX_CHIPS || info.far_chip >= device->chips)
+    const uint32_t far = info.far_chip == ICL_ANY ? info.planned_chip : info.far_chip; /* it may not have been opened yet */
+    if (n == ICL_MAX_CHIPS || far >= device->chips)
       return icl_fail(ICL_ERR_UNREACHABLE, "the route from chip %u to chip %u does not arrive", from, to);
     if (hops != NULL && (size_t)n < room) hops[n] = (struct icl_end){at, port};
-    at = info.far_chip;
+    at = far;
   }
   return n;
 }

@@ -17,6 +17,7 @@ icl_status icl_engine_device_info(struct icl_device* device, struct icl_device_i
   info->max_depth = ICL_MAX_DEPTH;
   info->inline_bytes = ICL_INLINE_BYTES;
   info->max_transfer = ICL_MAX_TRANSFER;
+  info->pod = e->window.pod;
   return ICL_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../icl_driver.h"
+#include "engine.h"
 
 /* Wires and routes. */
 static void write_plan(struct icl_window* w, const struct icl_graph* graph, const struct icl_routes* routes) {
@@ -23,7 +24,7 @@ static void write_plan(struct icl_window* w, const struct icl_graph* graph, cons
 
 void icl_plan_write(struct icl_window* w, const char* text, const struct icl_graph* graph, const struct icl_routes* routes) {
   struct icl_window_head head = {.version = ICL_WINDOW_VERSION, .head_bytes = sizeof head, .bytes = w->bytes,
-                                 .shape = w->shape, .outside = w->outside};
+                                 .shape = w->shape, .outside = w->outside, .pod = icl_nonce()};
   strncpy(head.text, text, sizeof head.text - 1);
   write_plan(w, graph, routes);
   memcpy(w->base, &head, sizeof head);

@@ -63,7 +63,7 @@ icl_status icl_window_attach(void* base, uint64_t bytes, struct icl_window* wind
     return icl_fail(ICL_ERR_INVALID, "this is no pod, or one of another version");
   icl_status status = icl_shape_check(&head.shape);
   if (status != ICL_OK) return status;
-  struct icl_window w = {.base = base, .bytes = bytes, .shape = head.shape, .outside = head.outside != 0};
+  struct icl_window w = {.base = base, .bytes = bytes, .shape = head.shape, .outside = head.outside != 0, .pod = head.pod};
   if (head.outside > 1) return icl_fail(ICL_ERR_INVALID, "this pod is damaged: its memory is nowhere");
   if (icl_window_lay_out(&w) > bytes || head.bytes > bytes)
     return icl_fail(ICL_ERR_INVALID, "this pod is cut short: %llu bytes", (unsigned long long)bytes);

@@ -34,9 +34,10 @@ struct icl_window_head { /* the maker writes, once */
   uint32_t version, head_bytes;
   uint64_t bytes; /* of all */
   struct icl_shape shape;
-  char text[1016]; /* the graph */
+  char text[1008]; /* the graph */
   uint32_t outside; /* 1: memory of chips is not in the window */
   uint32_t reserved;
+  uint64_t pod; /* drawn when it was made */
 };
 
 struct icl_chip_words { /* the owner writes, but for what is said below */
@@ -93,7 +94,8 @@ struct icl_window {
   struct icl_shape shape;
   bool outside; /* memory of chips is not in it */
   uint32_t* far; /* [chip * ports + port]: chip << 8 | port, or UINT32_MAX */
-  char text[1016];
+  uint64_t pod;
+  char text[1008];
   uint64_t routes_at, chips_at, ports_at, lanes_at, memory_at, lane_bytes;
 };
 

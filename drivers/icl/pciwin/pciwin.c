@@ -1,11 +1,13 @@
 /* The driver "pciwin": chips whose engines are threads, in a pod that lies in the window of a PCI device. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 #include "../engine/engine.h"
 #include "../engine/plan.h"
 #include "window.h"
+
+#define SETTLE_NS 5000000L
 
 struct pciwin {
   struct icl_engine engine; /* first */
@@ -29,6 +31,11 @@ static void let_go(struct pciwin* p, const uint32_t* chips, uint32_t owned) {
     if (owns(&p->engine, chips[i])) atomic_store(&icl_chip_words(&p->engine.window, chips[i])->claim, 0);
 }
 
+static icl_status busy(const struct pciwin* p, uint32_t chip) {
+  return icl_fail(ICL_ERR_BUSY, "chip %u of pciwin:%s is owned already, here or on another machine, by process %d", chip,
+                  p->place.name, atomic_load(&icl_chip_words(&p->engine.window, chip)->pid));
+}
+
 /* A claim that is taken while we look at an older one, is another's. */
 static icl_status claim(struct pciwin* p, const uint32_t* chips, uint32_t owned) {
   for (uint32_t i = 0; i < owned; i++) {
@@ -37,8 +44,15 @@ static icl_status claim(struct pciwin* p, const uint32_t* chips, uint32_t owned)
     const bool lives = icl_pciwin_is_owned(&p->engine.window, chips[i], &before);
     if (!lives && atomic_compare_exchange_strong(&words->claim, &before, p->nonce)) continue;
     let_go(p, chips, i);
-    return icl_fail(ICL_ERR_BUSY, "chip %u of pciwin:%s is owned already, here or on another machine, by process %d", chips[i],
-                    p->place.name, atomic_load(&words->pid));
+    return busy(p, chips[i]);
+  }
+  /* Where compare-and-swap is none toward other machines (QEMU without KVM), the last to write has the chip. */
+  const struct timespec settle = {0, SETTLE_NS};
+  if (owned > 0) nanosleep(&settle, NULL);
+  for (uint32_t i = 0; i < owned; i++) {
+    if (owns(&p->engine, chips[i])) continue;
+    let_go(p, chips, owned);
+    return busy(p, chips[i]);
   }
   return ICL_OK;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/boot_id.h"
 #include "base/hash.h"
 
 namespace plait::transport::icl {
@@ -58,8 +57,8 @@ Status IclDomain::start() {
 }
 
 void IclDomain::describe_device(const icl_device_info& info) noexcept {
-  // An emulated pod is of one host, and of one boot of it.
-  identity_.pod = fnv1a(device_->address() + " " + boot_id());
+  // Machines may have other names for the same pod.
+  identity_.pod = info.pod;
   Capabilities& c = capabilities_;
   c.get = c.local_needs_region = c.holds_pages = c.detects_death = true;
   c.inline_bytes = info.inline_bytes;

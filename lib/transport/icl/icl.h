@@ -14,7 +14,7 @@
 namespace plait::transport::icl {
 
 struct Options {
-  // A driver's: "emu:/dev/shm/pod", without chips or with one: "emu:/dev/shm/pod?chips=3".
+  // A driver's: "emu:/dev/shm/pod", "pciwin", without chips or with one: "emu:/dev/shm/pod?chips=3".
   std::string address;
   int chip = -1;    // -1: that of the address, else one of the pod that this process has, else a free one
   int prefer = -1;  // where the chip is free to choose: this one, if the pod has it
@@ -27,7 +27,7 @@ struct Options {
 // Code::invalid when the options make no sense, Code::state when the chip is another process's.
 Result<std::unique_ptr<Domain>> make_domain(const Options& options);
 
-// The pods of this user in /dev/shm, with what can be used of them, or why they cannot.
+// The pods of this user in /dev/shm, and that of a PCI device, with what can be used of them, or why they cannot.
 std::vector<RailListing> list();
 
 // The chips of a domain's pod and the links between them, as they are now. `domain` is one of make_domain().

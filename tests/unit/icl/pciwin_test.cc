@@ -224,6 +224,21 @@ TEST_F(Pciwin, ADeathIsNamed) {
   ICL_OK_(icl_close(next));
 }
 
+TEST_F(Pciwin, PodsAreToldApart) {
+  const auto id = [](Pod& pod, const char* chips) {
+    icl_device_info info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(icl_query_device(pod.open(chips), &info), ICL_OK);
+    return info.pod;
+  };
+  Pod one(Driver::pciwin, kPod + "60s"), other(Driver::pciwin, kPod + "60s"), emu("ring 2" + kFast);
+  const uint64_t pod = id(one, "0");
+  EXPECT_EQ(id(one, "1"), pod);
+  EXPECT_NE(id(other, "0"), pod);
+  EXPECT_NE(id(emu, "0"), pod);
+  EXPECT_NE(pod, 0u);
+}
+
 TEST_F(Pciwin, AChipIsOnesAlone) {
   Pod pod(Driver::pciwin, kPod + "400ms");
   icl_device *first = pod.open("0"), *second = nullptr;
