@@ -34,9 +34,10 @@ modprobe virtio_net
 ip address add "$(address "$me")/24" dev eth0
 ip link set eth0 up
 
-# The first lays the pod into the window; silence is long, since machines are slow where they are emulated.
+# The first lays the pod into the window. A chip is dead after 100 looks without a beat: long, since machines are slow where they
+# are emulated, and before endpoints give up by themselves (10 s).
 if ((me == 0)); then
-  "$tools/icl-pod" create pciwin "ring $all; silent=15s"
+  "$tools/icl-pod" create pciwin "ring $all; silent=5s"
 else
   within 60 "$tools/icl-info" pciwin
 fi
