@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "support/command.h"
@@ -32,10 +34,35 @@ std::string differences(const std::string& err) {
   return text;
 }
 
+// Whether all ranks came to where rank 2 goes another way, `seconds` after `start` at the latest.
+using Clock = std::chrono::steady_clock;
+bool all_came(const Process& p, Clock::time_point start, double seconds) {
+  for (;;) {
+    const std::vector<std::string> said = lines(p.out());
+    if (std::count(said.begin(), said.end(), "here") == 4) return true;
+    if (Clock::now() - start > std::chrono::duration<double>(seconds)) return false;
+    usleep(5000);
+  }
+}
+
+// A job that waits for ever, and that plait-run ends after `seconds`. On a busy machine the ranks may come
+// too late to be seen there: then again, with more time.
+Outcome run_until_timeout(const std::string& how, int seconds, std::vector<std::string> options = {}) {
+  for (;; seconds *= 3) {
+    std::vector<std::string> all = {"--timeout", std::to_string(seconds)};
+    all.insert(all.end(), options.begin(), options.end());
+    const Clock::time_point start = Clock::now();
+    Process p(job(how, all));
+    const bool came = all_came(p, start, seconds / 2.0);
+    Outcome o = p.wait(seconds + 60);
+    if (came || seconds > 30) return o;
+  }
+}
+
 const char* const kSum = "allreduce 12 (count=1024, float32, sum, in place, by ";
 
 TEST(Differences, ARankThatSkipsAnOperation) {
-  Outcome o = run(job("skip", {"--timeout", "2"}));
+  Outcome o = run_until_timeout("skip", 2);
   EXPECT_EQ(o.status, 124);
   const std::string text = differences(o.err);
   EXPECT_TRUE(contains(text, std::string("rank 2 has not started ") + kSum)) << o.err;
@@ -72,7 +99,7 @@ TEST(Differences, ARankThatExits) {
 }
 
 TEST(Differences, ARankThatIsStopped) {
-  Outcome o = run(job("stop", {"--timeout", "1"}));
+  Outcome o = run_until_timeout("stop", 1);
   EXPECT_EQ(o.status, 124);
   const std::string text = differences(o.err);
   EXPECT_TRUE(
@@ -83,24 +110,24 @@ TEST(Differences, ARankThatIsStopped) {
 }
 
 TEST(Differences, ARankThatComputesForEver) {
-  const std::string text = differences(run(job("compute", {"--timeout", "4"})).err);
+  const std::string text = differences(run_until_timeout("compute", 4).err);
   EXPECT_TRUE(contains(text, std::string(" in ") + kSum)) << text;
   EXPECT_TRUE(contains(text, "\nrank 2 has not waited for it: computing, or stuck elsewhere")) << text;
 }
 
 TEST(Differences, ARankThatDoesNotCome) {
-  Outcome o = run(job("absent", {"--timeout", "1"}));
+  Outcome o = run_until_timeout("absent", 1);
   EXPECT_EQ(differences(o.err), "rank 2 has not called plait_comm_create; ranks 0-1, 3 wait in it\n")
       << o.err;
 }
 
 TEST(Differences, ARankWithAHandlerOfItsOwnIsAskedOnlyWhenTheUserDoes) {
-  Outcome o = run(job("handle", {"--timeout", "3"}));
+  Outcome o = run_until_timeout("handle", 3);
   EXPECT_FALSE(contains(o.out, "mine"));
   EXPECT_TRUE(contains(o.err, "rank 2 left no record: its program has a handler of its own for SIGUSR1"))
       << o.err;
-  Process p(job("handle", {"--timeout", "20"}));
-  ASSERT_TRUE(p.wait_for_output("ready"));
+  Process p(job("handle", {"--timeout", "90"}));
+  ASSERT_TRUE(all_came(p, Clock::now(), 60)) << p.err();
   p.signal(SIGUSR1);
   EXPECT_TRUE(p.wait_for_output("mine"));
   p.signal(SIGTERM);
@@ -108,9 +135,9 @@ TEST(Differences, ARankWithAHandlerOfItsOwnIsAskedOnlyWhenTheUserDoes) {
 }
 
 TEST(Differences, AreSaidOnRequestAndTheJobGoesOn) {
-  Process p(job("skip", {"--timeout", "20"}));
-  ASSERT_TRUE(p.wait_for_output("ready"));
-  for (int i = 0; i < 3; i++) {
+  Process p(job("skip", {"--timeout", "90"}));
+  ASSERT_TRUE(all_came(p, Clock::now(), 60)) << p.err();
+  for (int i = 0; i < 3 || (i < 60 && !contains(p.err(), "wait in it")); i++) {
     usleep(300'000);
     p.signal(SIGUSR1);
   }
@@ -142,8 +169,7 @@ TEST(Differences, RecordsOfOtherJobsDoNotCount) {
   char name[] = "/tmp/plait-differences-XXXXXX";
   const std::string folder = mkdtemp(name);
   (void)run(job("other", {"--dump", folder}));
-  Command other = job("skip", {"--dump", folder, "--timeout", "1"});
-  const std::string text = differences(run(other).err);
+  const std::string text = differences(run_until_timeout("skip", 1, {"--dump", folder}).err);
   EXPECT_FALSE(contains(text, "broadcast")) << text;
   EXPECT_TRUE(contains(text, "rank 2 has not started ")) << text;
   std::filesystem::remove_all(folder);

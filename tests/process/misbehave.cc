@@ -27,6 +27,9 @@ const char* const kAllNeeded = "ring";
   for (;;) pause();
 }
 
+// To plait-run's stdout, for the test to count: the next thing that this rank does is what the test looks at.
+void say_here() { (void)!write(1, "here\n", 5); }
+
 // What rank 2 does instead of its 12th sum.
 int misbehave(const std::string& how) {
   float x[1024] = {};
@@ -55,11 +58,12 @@ int main(int, char** argv) {
   int32_t rank = 0;
   if (how == "handle" && odd) signal(SIGUSR1, [](int) { (void)!write(1, "mine\n", 5); });
   if (plait_init(nullptr) != PLAIT_OK) return 3;
+  if (how == "absent") say_here();
   if (how == "absent" && odd) hang();
   int status = plait_comm_create(nullptr, &comm);
   if (status == PLAIT_OK) status = plait_comm_rank(comm, &rank);
   for (int i = 1; i <= 11 && status == PLAIT_OK; i++) status = sum();
-  if (rank == 0) puts("ready"), fflush(stdout);
+  if (how != "absent") say_here();
   if (status == PLAIT_OK) status = rank == 2 ? misbehave(how) : sum(kAllNeeded);
   if (status == PLAIT_OK) status = sum();  // a broadcast's root hears of a difference here
   if (status != PLAIT_OK) fprintf(stderr, "%s\n", plait_last_error(comm));
