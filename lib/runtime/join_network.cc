@@ -46,11 +46,12 @@ Result<NetworkCard> Communicator::open_networks(const Alternatives& networks) {
       rail_record_ = &recorder_.have_rails(std::move(watch.counts));
     const auto chips = chips_of(networks[i], **domain);
     if (!chips.ok()) return chips.status();
-    const ByteView identity = (*domain)->identity();
-    mine = {true, (*domain)->capabilities().cost.bandwidth_Bps,
-            chips->has_value() ? int32_t((*chips)->chip) : -1, Bytes(identity.begin(), identity.end())};
     bare_[i] = domain->get();
     fabric_.take_network(way_of(i), std::move(domain).value());
+    const transport::Domain& taken = *fabric_.domain(way_of(i));  // wrapped, in tests
+    const ByteView identity = taken.identity();
+    mine = {true, taken.capabilities().cost.bandwidth_Bps,
+            chips->has_value() ? int32_t((*chips)->chip) : -1, Bytes(identity.begin(), identity.end())};
   }
   const bool any = std::ranges::any_of(card.networks, &OpenNetwork::open);
   return any ? Result<NetworkCard>(std::move(card)) : Result<NetworkCard>(std::move(last));
@@ -89,7 +90,7 @@ Result<std::vector<ReachCard>> Communicator::tell_reach(const std::vector<Networ
     if (!mine.networks[i].open) continue;
     for (one.lowest = 0; one.lowest < config_.rank; one.lowest++) {
       const OpenNetwork& its = cards[size_t(one.lowest)].networks[i];
-      if (its.open && bare_[i]->reaches(its.identity)) break;
+      if (its.open && fabric_.domain(way_of(i))->reaches(its.identity)) break;
     }
     if (one.lowest != config_.rank || mine.networks[i].chip < 0) continue;
     auto map = chips_of((*networks)[i], *bare_[i]);

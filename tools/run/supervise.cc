@@ -199,9 +199,14 @@ void Supervisor::reap() {
 void Supervisor::report(const End& end) {
   int status = exit_status(end.wait_status);
   if (status == 0) return;
-  if (!status_ || options_.keep_going) {
+  const bool killed = WIFSIGNALED(end.wait_status), first = !status_;
+  // Those that notice a rank's death may end before the kernel is done with that one.
+  const bool cause = killed && exited_ && !stopping_;
+  if (first || cause || options_.keep_going) {
     say("rank " + std::to_string(end.rank) + " " + end_text(end.wait_status));
   }
+  if (first) exited_ = !killed;
+  if (cause) exited_ = false, status_ = status;
   fail(status);
   if (!options_.keep_going && !stopping_) examine(true, kSettleMs);
 }
