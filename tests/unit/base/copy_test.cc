@@ -31,7 +31,7 @@ void check(Copy copy, size_t from, size_t to, size_t bytes) {
 
 TEST(Copy, CopiesAllAndNothingElse) {
   for (const Copy copy : {Copy(copy_bytes), Copy(copy_lines)}) {
-    for (const size_t bytes : {0, 1, 63, 64, 65, 127, 1024, 1025, 4096, 9001}) {
+    for (const size_t bytes : std::initializer_list<size_t>{0, 1, 63, 64, 65, 127, 1024, 1025, 4096, 9001}) {
       for (size_t behind = 0; behind < 18; ++behind) {
         check(copy, 100, 100 + behind, bytes);
         check(copy, 100 + behind, 100, bytes);
@@ -41,9 +41,9 @@ TEST(Copy, CopiesAllAndNothingElse) {
 }
 
 TEST(Copy, KnowsTheSlowRelations) {
-  for (const uintptr_t slow : {1, 2, 8, 15, 4097, -4095}) EXPECT_TRUE(copies_slowly(slow)) << slow;
-  for (const uintptr_t fast : {0, 16, 17, 4095, 4096, -1, -15, 2048})
-    EXPECT_FALSE(copies_slowly(fast)) << fast;
+  for (const int slow : {1, 2, 8, 15, 4097, -4095}) EXPECT_TRUE(copies_slowly(uintptr_t(slow))) << slow;
+  for (const int fast : {0, 16, 17, 4095, 4096, -1, -15, 2048})
+    EXPECT_FALSE(copies_slowly(uintptr_t(fast))) << fast;
 }
 
 }  // namespace
