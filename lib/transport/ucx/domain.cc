@@ -4,7 +4,6 @@
 #include "base/host.h"
 
 namespace plait::transport::ucx {
-
 namespace {
 
 constexpr size_t kBudget = size_t{256} << 10;  // sent in a poll
