@@ -12,10 +12,6 @@ namespace {
 
 bool contains(Range range, uint32_t chunk) noexcept { return chunk >= range.first && chunk < range.end(); }
 
-Place shifted(Place base, uint32_t by) noexcept {
-  return base.in() == Buffer::none ? kNowhere : place(base.in(), base.slot + by);
-}
-
 }  // namespace
 
 Builder::Builder(Collective collective, int n, int rank, int root, uint32_t chunks)
@@ -23,15 +19,16 @@ Builder::Builder(Collective collective, int n, int rank, int root, uint32_t chun
               output_of(collective, n, rank, root, chunks)) {
   collective_ = collective;
   n_ = uint32_t(n);
-  for (uint32_t c = inputs_.first; c < inputs_.end(); c++) cur_[c] = own_place(Buffer::input, c);
+  // Elsewhere the slot is the chunk.
+  if (collective_ != Collective::alltoall) return;
+  for (uint32_t c = inputs_.first; c < inputs_.end(); c++) cur_.put({c, 1}, own_place(Buffer::input, c));
 }
 
 Builder::Builder(int rank, uint32_t chunks, Range inputs, Range outputs)
-    : inputs_(inputs), outputs_(outputs), cur_(chunks, kNowhere) {
+    : inputs_(inputs), outputs_(outputs), cur_(chunks) {
   program_.rank = rank;
   program_.chunks = chunks;
-  for (uint32_t c = inputs.first; c < std::min(inputs.end(), chunks); c++)
-    cur_[c] = own_place(Buffer::input, c);
+  cur_.put(inputs, place(Buffer::input, inputs.first));
 }
 
 Place Builder::own_place(Buffer buffer, uint32_t chunk) const {
@@ -42,7 +39,7 @@ void Builder::fail(std::string text) {
   if (error_.empty()) error_ = std::move(text);
 }
 
-Place Builder::cur(uint32_t chunk) const { return chunk < cur_.size() ? cur_[chunk] : kNowhere; }
+Place Builder::cur(uint32_t chunk) const { return cur_.at(chunk); }
 
 Place Builder::input(uint32_t chunk) const {
   return contains(inputs_, chunk) ? own_place(Buffer::input, chunk) : kNowhere;
@@ -67,13 +64,11 @@ void Builder::emit(const Step& step) {
   if (!(step.flags & kMore) && !landing_.empty()) land();
 }
 
-void Builder::settle(Range range, Place where) {
-  for (uint32_t c = range.first; c < range.end(); c++) cur_[c] = shifted(where, c - range.first);
-}
+void Builder::settle(Range range, Place where) { cur_.put(range, where); }
 
 bool Builder::holds(Range range, const char* verb) {
   uint32_t c = range.first;
-  while (c < range.end() && cur(c).in() != Buffer::none) c++;
+  while (c < range.end() && cur(c).in() != Buffer::none) c = cur_.run_end(c, range.end());
   if (c >= range.end()) return true;
   fail(fmt::format("rank {} step {}: {} of chunk {}, which this rank does not hold", program_.rank,
                    program_.steps.size(), verb, c));
@@ -83,17 +78,26 @@ bool Builder::holds(Range range, const char* verb) {
 // Where a result of `chunk` goes; kNowhere: scratch that is yet to be taken.
 Place Builder::target(uint32_t chunk, bool aside) const { return aside ? kNowhere : home(chunk); }
 
+// The end of the chunks from `chunk` to `end` whose homes are contiguous, or nowhere.
+uint32_t Builder::home_end(uint32_t chunk, uint32_t end) const {
+  if (contains(outputs_, chunk)) {
+    // An alltoall's slots run the other way.
+    uint32_t c = collective_ == Collective::alltoall ? chunk + 1 : std::min(end, outputs_.end());
+    while (c < end && home(c) == shifted(home(chunk), c - chunk)) c++;
+    return c;
+  }
+  if (chunk < outputs_.first) end = std::min(end, outputs_.first);
+  if (home(chunk).in() == Buffer::scratch) return cur_.run_end(chunk, end);
+  while (chunk < end && cur(chunk).in() != Buffer::scratch) chunk = cur_.run_end(chunk, end);
+  return chunk;
+}
+
 // The longest front of `rest` whose places are contiguous wherever a step would read or write them.
 Range Builder::piece(Range rest, bool reads, bool writes, bool aside) const {
-  Place from = reads ? cur(rest.first) : kNowhere, to = writes ? target(rest.first, aside) : kNowhere;
-  uint32_t count = 1;
-  while (count < rest.count) {
-    uint32_t c = rest.first + count;
-    if (reads && cur(c) != shifted(from, count)) break;
-    if (writes && target(c, aside) != shifted(to, count)) break;
-    count++;
-  }
-  return {rest.first, count};
+  uint32_t end = rest.end();
+  if (reads) end = cur_.run_end(rest.first, end);
+  if (writes && !aside) end = home_end(rest.first, end);
+  return {rest.first, end - rest.first};
 }
 
 void Builder::add_range(const Message& m, Range range, bool open) {

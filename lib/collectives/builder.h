@@ -10,12 +10,14 @@
 #include "base/status.h"
 #include "collectives/collective.h"
 #include "collectives/group.h"
+#include "collectives/holdings.h"
 #include "collectives/program.h"
 
 namespace plait::collectives {
 
-// Makes the program of one rank in O(steps + chunks). Wrong use (a send of a chunk that this rank does not
-// hold) makes finish() fail with the first such sentence; nothing else does.
+// Makes the program of one rank in O(steps log steps), however many chunks a step has; but an alltoall, which
+// has as many steps. Wrong use (a send of a chunk that this rank does not hold) makes finish() fail with the
+// first such sentence; nothing else does.
 class Builder {
  public:
   // For a vector of `chunks` chunks, of which this rank has the inputs and outputs that collective.h says. An
@@ -92,6 +94,7 @@ class Builder {
   };
   bool holds(Range range, const char* verb);
   Place target(uint32_t chunk, bool aside) const;
+  uint32_t home_end(uint32_t chunk, uint32_t end) const;
   Range piece(Range rest, bool reads, bool writes, bool aside) const;
   void add(const Message& message, const Ranges& ranges);
   void add_range(const Message& message, Range range, bool open);
@@ -108,7 +111,7 @@ class Builder {
   Collective collective_ = Collective::allreduce;  // as far as it says where chunks lie
   uint32_t n_ = 1;
   Range inputs_, outputs_;
-  std::vector<Place> cur_;     // of each chunk
+  Holdings cur_;
   std::vector<Range> blocks_;  // of scratch, in slots not yet shared; see scratch.h
   uint32_t next_slot_ = 0;
   std::vector<uint32_t> stages_;  // the steps at which they begin

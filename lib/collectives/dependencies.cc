@@ -34,10 +34,39 @@ std::string check_step(const Program& p, uint32_t i) {
   return joined ? "" : describe(p, i) + ": cannot be one message with the next step";
 }
 
-// One pass over the list, with the last writer of each cell and its readers since.
+// Cells that no step tells apart are one: a rank of many reads and writes its vector in few pieces. Where
+// there are about as many steps as cells, each cell is its own.
+class Pieces {
+ public:
+  Pieces(const Program& p, const Cells& cells) : count_(cells.count()) {
+    if (p.steps.size() > cells.count() / 32) return;
+    ends_.push_back(0);
+    auto add = [&](Place place, uint32_t count) {
+      if (place.in() == Buffer::none) return;
+      ends_.push_back(cells.at(place));
+      ends_.push_back(cells.at(place) + count);
+    };
+    for (const Step& s : p.steps) add(s.src, s.count), add(s.src2, s.count), add(s.dst, s.count);
+    std::sort(ends_.begin(), ends_.end());
+    ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
+  }
+  // The last may be of no cells.
+  uint32_t count() const noexcept { return ends_.empty() ? count_ : uint32_t(ends_.size()); }
+  // Of a cell with which a piece begins.
+  uint32_t of(uint32_t cell) const noexcept {
+    if (ends_.empty()) return cell;
+    return uint32_t(std::lower_bound(ends_.begin(), ends_.end(), cell) - ends_.begin());
+  }
+
+ private:
+  uint32_t count_;
+  std::vector<uint32_t> ends_;  // ascending; empty: all
+};
+
+// One pass over the list, with the last writer of each piece and its readers since.
 class Deriver {
  public:
-  explicit Deriver(Program& p) : p_(p), cells_(p), state_(cells_.count()) {}
+  explicit Deriver(Program& p) : p_(p), cells_(p), pieces_(p, cells_), state_(pieces_.count()) {}
 
   void run() {
     p_.deps.clear();
@@ -53,7 +82,7 @@ class Deriver {
   }
 
  private:
-  struct Cell {
+  struct Cell {  // or a piece of several
     uint32_t writer = kNone;
     uint32_t readers = kNone;  // since `writer`; a list in readers_, which cells share
   };
@@ -82,8 +111,8 @@ class Deriver {
 
   template <class F>
   void each_cell(Place place, uint32_t count, F f) {
-    uint32_t first = cells_.at(place);
-    for (uint32_t c = first; c < first + count; c++) f(state_[c]);
+    const uint32_t first = cells_.at(place), end = pieces_.of(first + count);
+    for (uint32_t c = pieces_.of(first); c < end; c++) f(state_[c]);
   }
   // Neighbours mostly wait for the same.
   void wait_for(uint32_t step) {
@@ -112,7 +141,8 @@ class Deriver {
   }
 
   Program& p_;
-  Cells cells_;
+  const Cells cells_;
+  const Pieces pieces_;
   std::vector<Cell> state_;
   std::vector<Reader> readers_;
   uint32_t latest_ = kNone, latest_list_ = kNone;  // what the step waits for already
