@@ -69,8 +69,10 @@ class Hub {
   Channel* by_id(uint64_t id) noexcept;
   bool reap(Queues& queues) noexcept;
   void receive(const ibv_wc& completion) noexcept;
+  bool hear_is_due() noexcept;
   bool hear() noexcept;
   void heed(const DeviceEvent& event) noexcept;
+  bool port_is_up() noexcept;
   void fail_all(Code code, const std::string& why) noexcept;
 
   const std::string name_;
@@ -92,6 +94,7 @@ class Hub {
   std::vector<Channel*> connecting_;
   uint32_t serial_ = 0;  // of channels
   uint64_t polls_ = 0;
+  int64_t heard_ns_ = 0;
 };
 
 }  // namespace plait::rdma

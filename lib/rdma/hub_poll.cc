@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "rdma/explain.h"
 #include "rdma/hub.h"
@@ -11,15 +12,15 @@ namespace plait::rdma {
 
 namespace {
 
-constexpr int kCompletions = 32;       // asked for at once
-constexpr int kRounds = 16;            // of that, a poll
-constexpr uint64_t kLookEvery = 4096;  // polls until the device and the connection manager are asked, ...
-constexpr uint64_t kLookOften = 64;    // ... while something connects
+constexpr int kCompletions = 32;             // asked for at once
+constexpr int kRounds = 16;                  // of that, a poll
+constexpr uint64_t kClockEvery = 64;         // polls until the clock is looked at
+constexpr int64_t kHearEveryNs = 1'000'000;  // what the device and the connection manager have to tell; ...
 
 }  // namespace
 
 bool Hub::progress() noexcept {
-  if (++polls_ % (manager_ != nullptr && !connecting_.empty() ? kLookOften : kLookEvery) == 0) hear();
+  if (++polls_ % kClockEvery == 0 && hear_is_due()) hear();
   for (size_t i = connecting_.size(); i-- > 0;) {
     if (i < connecting_.size()) connecting_[i]->greet();
   }
@@ -76,8 +77,14 @@ void Hub::receive(const ibv_wc& completion) noexcept {
   }
 }
 
+// ... at once while something connects.
+bool Hub::hear_is_due() noexcept {
+  return (manager_ != nullptr && !connecting_.empty()) || now_ns() - heard_ns_ >= kHearEveryNs;
+}
+
 // True when there was something new.
 bool Hub::hear() noexcept {
+  heard_ns_ = now_ns();
   device_->look();
   return manager_ != nullptr && manager_->look();
 }
@@ -89,12 +96,18 @@ void Hub::heed(const DeviceEvent& event) noexcept {
   Channel* channel = scope == Scope::queue_pair ? by_id(event.user) : nullptr;
   if (channel != nullptr)
     channel->fail(code, what + ": " + channel->peer_name() + " " + std::string(cause));
-  else if (scope == Scope::device || (scope == Scope::port && event.port == port_.port.port))
+  else if (scope == Scope::device || (scope == Scope::port && event.port == port_.port.port && !port_is_up()))
     fail_all(code, why);
   else if (scope == Scope::warning)
     log::warn("{}", why);
   else
     log::debug("{}", what);
+}
+
+// Events are read late where polls are seldom: queue pairs outlive a port that is up again.
+bool Hub::port_is_up() noexcept {
+  ibv_port_attr now{};
+  return ibv_query_port(&device_->context(), port_.port.port, &now) == 0 && now.state == IBV_PORT_ACTIVE;
 }
 
 void Hub::fail_all(Code code, const std::string& why) noexcept {
