@@ -29,6 +29,12 @@ const char* slices_refusal(const Transfer& transfer) noexcept {
   return nullptr;
 }
 
+size_t take_from(SlabQueue<DoneItem>& queue, std::span<Done> done) noexcept {
+  size_t count = 0;
+  for (; count < done.size() && !queue.empty(); queue.pop()) done[count++] = queue.front().done;
+  return count;
+}
+
 }  // namespace
 
 Place place_of(const Transfer& transfer) noexcept {
@@ -46,11 +52,9 @@ void Op::fill(const Transfer& transfer) noexcept {
   bytes = transfer.remote.bytes;
 }
 
-size_t OwnedDones::take(std::span<Done> done) noexcept {
-  size_t count = 0;
-  for (; count < done.size() && !queue_.empty(); queue_.pop()) done[count++] = queue_.front().done;
-  return count;
-}
+size_t OwnedDones::take(std::span<Done> done) noexcept { return take_from(queue_, done); }
+
+size_t OrphanedDones::take(std::span<Done> done) noexcept { return take_from(queue_, done); }
 
 void OwnedDones::leave(SlabQueue<DoneItem>& to) noexcept {
   while (queue_.size() > (own_ ? 1U : 0U)) {

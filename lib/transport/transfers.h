@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "base/slab.h"
 #include "transport/regions.h"
@@ -121,6 +122,27 @@ class OwnedDones {
  private:
   SlabQueue<DoneItem> queue_;
   bool own_ = false;
+};
+
+// The Dones of endpoints that are gone, until their domain hands them out. These endpoints keep their places
+// in its pools until then.
+class OrphanedDones {
+ public:
+  explicit OrphanedDones(Slab<DoneItem>& slab) noexcept : queue_(slab) {}
+  bool empty() const noexcept { return queue_.empty(); }
+  // An endpoint goes.
+  void adopt(OwnedDones& dones) noexcept {
+    dones.leave(queue_);
+    ++gone_;
+  }
+  // Into `done`, from the front; how many.
+  size_t take(std::span<Done> done) noexcept;
+  // Of how many endpoints nothing is left, since it was asked last: their places can be given back.
+  size_t settled() noexcept { return queue_.empty() ? std::exchange(gone_, 0) : 0; }
+
+ private:
+  SlabQueue<DoneItem> queue_;
+  size_t gone_ = 0;
 };
 
 // Null when it keeps to the contract: for post(). `counters`: of the peer. The first looks at what is the

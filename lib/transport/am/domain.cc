@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/host.h"
+#include "transport/misuse.h"
 
 namespace plait::transport::am {
 
@@ -29,12 +30,8 @@ bool MessageDomain::is_this_process() const noexcept { return getpid() == pid_; 
 
 Result<std::unique_ptr<Endpoint>> MessageDomain::open(uint16_t counters, uint64_t cookie) {
   const std::string who(maker_.name);
-  if (!is_this_process()) return Status(Code::state, who + ": a domain cannot be used in a forked child");
-  if (counters > kCounters) {
-    return Status(Code::invalid, who + ": " + std::to_string(counters) +
-                                     " counters asked for, an endpoint has at most " +
-                                     std::to_string(kCounters));
-  }
+  if (!is_this_process()) return in_forked_child(who);
+  if (counters > kCounters) return too_many_counters(who, counters, kCounters);
   const size_t place = size_t(std::ranges::find(endpoints_, nullptr) - endpoints_.begin());
   if (place == kEndpoints || !pools_.ops.reserve(kDepth) || !pools_.dones.reserve(kDepth + 1) ||
       !pools_.served.reserve(kDepth))
@@ -57,18 +54,16 @@ Result<std::unique_ptr<Endpoint>> MessageDomain::open(uint16_t counters, uint64_
 
 void MessageDomain::forget(MessageEndpoint& endpoint) noexcept {
   endpoint.leave_dones(orphans_);
-  gone_++;
   free_places();
   endpoints_[endpoint.nonce() % kEndpoints] = nullptr;
   std::erase(busy_, &endpoint);
 }
 
 void MessageDomain::free_places() noexcept {
-  for (; orphans_.empty() && gone_ != 0; gone_--) {
-    pools_.ops.unreserve(kDepth);
-    pools_.dones.unreserve(kDepth + 1);
-    pools_.served.unreserve(kDepth);
-  }
+  const size_t endpoints = orphans_.settled();
+  pools_.ops.unreserve(endpoints * kDepth);
+  pools_.dones.unreserve(endpoints * (kDepth + 1));
+  pools_.served.unreserve(endpoints * kDepth);
 }
 
 MessageEndpoint* MessageDomain::find(uint64_t nonce) const noexcept {
@@ -84,8 +79,7 @@ void MessageDomain::orphan_all() noexcept {
 }
 
 size_t MessageDomain::work_on(std::span<Done> done, size_t budget) noexcept {
-  size_t count = 0;
-  for (; count < done.size() && !orphans_.empty(); orphans_.pop()) done[count++] = orphans_.front().done;
+  size_t count = orphans_.take(done);
   free_places();
   for (size_t i = 0; i < busy_.size(); ++i) {
     busy_[i]->move(budget);

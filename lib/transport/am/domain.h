@@ -50,9 +50,7 @@ class MessageDomain : public Domain {
   // Whether nothing is to be sent that could be, and no Done is to be taken.
   bool idle() const noexcept { return busy_.empty() && orphans_.empty(); }
   // Sends what can be, and takes Dones. Most polls find nothing to do.
-  size_t work(std::span<Done> done, size_t budget) noexcept {
-    return gone_ == 0 && busy_.empty() ? 0 : work_on(done, budget);
-  }
+  size_t work(std::span<Done> done, size_t budget) noexcept { return idle() ? 0 : work_on(done, budget); }
 
   const std::shared_ptr<RegionTable> regions_ = std::make_shared<RegionTable>();
   const uint64_t nonce_;
@@ -70,10 +68,9 @@ class MessageDomain : public Domain {
   const std::string label_;
   const int pid_;
   Pools pools_;
-  std::vector<MessageEndpoint*> endpoints_;    // by place
-  std::vector<MessageEndpoint*> busy_;         // with something to send, or Dones
-  SlabQueue<DoneItem> orphans_{pools_.dones};  // of endpoints that are gone ...
-  uint32_t gone_ = 0;                          // ... so many, whose places they still hold
+  std::vector<MessageEndpoint*> endpoints_;  // by place
+  std::vector<MessageEndpoint*> busy_;       // with something to send, or Dones
+  OrphanedDones orphans_{pools_.dones};
 };
 
 }  // namespace plait::transport::am

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "transport/am/domain.h"
+#include "transport/misuse.h"
 
 namespace plait::transport::am {
 
@@ -32,14 +33,11 @@ std::string MessageEndpoint::peer_name() const {
 }
 
 Status MessageEndpoint::connect(ByteView view) noexcept {
-  const std::string who(domain_->maker().name);
-  if (state_ != State::opened)
-    return Status(Code::state, who + ": connect() of an endpoint that was connected before, or closed");
+  const std::string_view who = domain_->maker().name;
+  if (state_ != State::opened) return connected_before(who);
   auto ticket = parse_ticket(view, domain_->maker());
   if (!ticket.ok()) return ticket.status();
-  if (ticket->head.endpoint == nonce_)
-    return Status(Code::invalid,
-                  who + ": an endpoint's own ticket; to connect to oneself takes two endpoints");
+  if (ticket->head.endpoint == nonce_) return own_ticket(who);
   theirs_ = ticket->head;
   PLAIT_TRY(reach(*ticket));
   state_ = State::connecting;
@@ -58,9 +56,7 @@ void MessageEndpoint::become_ready() noexcept {
 
 Result<std::unique_ptr<RemoteRegion>> MessageEndpoint::import(ByteView key) {
   const Maker& maker = domain_->maker();
-  if (state_ == State::opened || state_ == State::closed)
-    return Status(Code::state,
-                  std::string(maker.name) + ": a key can be imported after connect(), and not after close()");
+  if (state_ == State::opened || state_ == State::closed) return import_out_of_turn(maker.name);
   return PeerRegion::make(maker, this, theirs_.domain, key);
 }
 

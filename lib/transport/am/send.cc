@@ -34,21 +34,6 @@ void end_put(Header& h, When when, const Signal& signal) noexcept {
 
 }  // namespace
 
-void Message::pack(RegionTable& regions, std::byte* to) const noexcept {
-  if (Kind(header.kind) != Kind::data) {
-    if (bytes != 0) copy_bytes(to, from, bytes);
-    return;
-  }
-  const size_t length = bytes - sizeof kIntact;
-  const RegionTable::Pin pin = regions.pin(place.slot, place.nonce);
-  if (length != 0 && !pin) {
-    std::memset(to, 0, bytes);
-    return;
-  }
-  if (length != 0) copy_bytes(to, pin.base() + place.offset, length);
-  std::memcpy(to + length, &kIntact, sizeof kIntact);
-}
-
 // In one piece with what calls it: send() is often a system call, after which every return is dear.
 [[gnu::always_inline]] inline Sent MessageEndpoint::deliver(Message& m) noexcept {
   Header& h = m.header;

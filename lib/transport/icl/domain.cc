@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/hash.h"
+#include "transport/misuse.h"
 
 namespace plait::transport::icl {
 namespace {
@@ -89,8 +90,7 @@ bool IclDomain::reaches(ByteView peer) const noexcept {
 }
 
 Result<std::unique_ptr<Region>> IclDomain::expose(const Memory& memory, Access access) {
-  if (!device_->is_this_process())
-    return Status(Code::state, name_ + ": a domain cannot be used in a forked child");
+  if (!device_->is_this_process()) return in_forked_child(name_);
   if (memory.kind != MemoryKind::host)
     return Status(Code::unsupported, name_ + ": memory of a device cannot be exposed");
   if (memory.bytes == 0 || memory.base == nullptr)
@@ -99,13 +99,8 @@ Result<std::unique_ptr<Region>> IclDomain::expose(const Memory& memory, Access a
 }
 
 Result<std::unique_ptr<Endpoint>> IclDomain::open(uint16_t counters, uint64_t cookie) {
-  if (!device_->is_this_process())
-    return Status(Code::state, name_ + ": a domain cannot be used in a forked child");
-  if (counters > kCounters) {
-    return Status(Code::invalid, name_ + ": " + std::to_string(counters) +
-                                     " counters asked for, an endpoint has at most " +
-                                     std::to_string(kCounters));
-  }
+  if (!device_->is_this_process()) return in_forked_child(name_);
+  if (counters > kCounters) return too_many_counters(name_, counters, kCounters);
   auto endpoint = std::make_unique<IclEndpoint>(*this, counters, cookie, next_place_);
   endpoints_.emplace(next_place_++, endpoint.get());
   PLAIT_TRY(endpoint->start());

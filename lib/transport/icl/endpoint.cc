@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "transport/icl/domain.h"
+#include "transport/misuse.h"
 
 namespace plait::transport::icl {
 
@@ -63,7 +64,7 @@ std::string IclEndpoint::ours() const { return domain_ == nullptr ? "icl" : std:
 std::string IclEndpoint::peer_name() const { return "chip " + std::to_string(chip_of(theirs_)); }
 
 Status IclEndpoint::connect(ByteView peer_ticket) noexcept {
-  if (state_ != State::opened) return {Code::state, ours() + ": connect() was called before"};
+  if (state_ != State::opened) return connected_before(ours());
   const auto parsed = parse_ticket(peer_ticket);
   if (!parsed.ok()) return parsed.status();
   icl_status status = icl_connect(queue_->handle, parsed->queue.data());
@@ -80,8 +81,7 @@ Status IclEndpoint::connect(ByteView peer_ticket) noexcept {
 }
 
 Result<std::unique_ptr<RemoteRegion>> IclEndpoint::import(ByteView bytes) {
-  if (state_ == State::opened || state_ == State::closed)
-    return Status(Code::state, ours() + ": a key can be imported after connect(), and not after close()");
+  if (state_ == State::opened || state_ == State::closed) return import_out_of_turn(ours());
   const auto key = parse_key(bytes);
   if (!key.ok()) return key.status();
   if (key->owner != theirs_.domain)

@@ -55,10 +55,12 @@ Status OfiEndpoint::start() {
 Status OfiEndpoint::reach(const am::Ticket& peer) {
   ByteView address = peer.address;
   const auto where = parse_where(address);
-  if (!where) return Status(Code::invalid, "ofi: a ticket that makes no sense");
+  if (!where)
+    return Status(Code::invalid, "ofi: the peer's ticket makes no sense: does it run this version of plait?");
   if (where->mode != where_.mode || where->protocol != where_.protocol)
     return Status(Code::invalid,
-                  "ofi: the peer uses another provider, or uses it another way: give all ranks the same");
+                  "ofi: the peer uses another provider, or uses it another way: give all ranks the same "
+                  "PLAIT_NETWORK, FI_* variables and libfabric");
   their_where_ = *where;
   return line_.meet(address);
 }

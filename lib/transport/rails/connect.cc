@@ -2,14 +2,14 @@
 #include <type_traits>
 
 #include "base/clock.h"
+#include "transport/misuse.h"
 #include "transport/rails/domain.h"
 #include "transport/rails/endpoint.h"
 
 namespace plait::transport::rails {
 
 Status RailsEndpoint::connect(ByteView peer_ticket) noexcept {
-  if (state_ != State::opened || domain_ == nullptr)
-    return Status(Code::state, "rails: this endpoint was connected before, or is closed");
+  if (state_ != State::opened || domain_ == nullptr) return connected_before("rails");
   auto ticket = parse_ticket(peer_ticket);
   if (!ticket.ok()) return ticket.status();
   PLAIT_TRY(accept(*ticket));

@@ -1,4 +1,5 @@
 // A peer's regions, on every rail that lives.
+#include "transport/misuse.h"
 #include "transport/rails/domain.h"
 #include "transport/rails/endpoint.h"
 
@@ -21,8 +22,7 @@ Status RailsEndpoint::know_peer(size_t i) {
 }
 
 Result<std::unique_ptr<RemoteRegion>> RailsEndpoint::import(ByteView bytes) {
-  if (over() || state_ == State::opened)
-    return Status(Code::state, "rails: a key can be imported after connect(), and not after close()");
+  if (over() || state_ == State::opened) return import_out_of_turn("rails");
   auto key = parse_key(bytes);
   if (!key.ok()) return key.status();
   if (key->keys.size() != rails_.size()) return Status(Code::auth, "rails: this key is of other rails");

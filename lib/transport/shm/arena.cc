@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/per_process.h"
@@ -107,7 +107,7 @@ Result<std::unique_ptr<Arena>> Arena::create(size_t bytes) {
 
 Arena::Arena(Fd fd, Mapping mapping, const ArenaIdentity& identity, int pid)
     : fd_(std::move(fd)), mapping_(std::move(mapping)), identity_(identity), pid_(pid) {
-  add_free(kAlign, bytes() - kAlign);
+  free_.give(kAlign, bytes() - kAlign);
 }
 
 Result<std::byte*> Arena::allocate(size_t wanted) {
@@ -116,18 +116,17 @@ Result<std::byte*> Arena::allocate(size_t wanted) {
     return Status(Code::state,
                   "shared memory of process " + std::to_string(pid_) + " asked for in its forked child");
   std::lock_guard lock(mutex_);
-  size_t align = wanted >= kLarge ? kLarge : kAlign;
-  size_t at = wanted > bytes() ? bytes() : find(round_up(wanted, kAlign), align);
-  if (at == bytes()) {
+  std::optional<size_t> offset;
+  if (wanted <= bytes()) offset = free_.take(round_up(wanted, kAlign), wanted >= kLarge ? kLarge : kAlign);
+  if (!offset) {
     return Status(Code::memory, "shared memory is full: " + std::to_string(wanted) + " bytes asked for, " +
                                     std::to_string(used_) + " of " + std::to_string(bytes()) + " in use");
   }
-  size_t size = round_up(wanted, kAlign), offset = round_up(at, align);
-  take(at, offset, size);
-  clean(offset, size);
-  blocks_[offset].bytes = size;
+  const size_t size = round_up(wanted, kAlign);
+  clean(*offset, size);
+  blocks_[*offset].bytes = size;
   used_ += size;
-  return base() + offset;
+  return base() + *offset;
 }
 
 bool Arena::free(std::byte* p) {
@@ -140,9 +139,7 @@ bool Arena::free(std::byte* p) {
     block->second.freed = true;
     return true;
   }
-  give(block->first, block->second.bytes);
-  used_ -= block->second.bytes;
-  blocks_.erase(block);
+  release(block);
   return true;
 }
 
@@ -160,7 +157,11 @@ void Arena::unpin(const std::byte* p) {
   if (block == blocks_.end() || block->second.pins == 0 || --block->second.pins != 0 || !block->second.freed)
     return;
   soil(block->first, block->second.bytes);  // again: a peer may have stored since
-  give(block->first, block->second.bytes);
+  release(block);
+}
+
+void Arena::release(std::map<size_t, Block>::iterator block) {
+  free_.give(block->first, block->second.bytes);
   used_ -= block->second.bytes;
   blocks_.erase(block);
 }
@@ -176,52 +177,6 @@ std::map<size_t, Arena::Block>::iterator Arena::block_of(const std::byte* p, siz
   if (block == blocks_.begin()) return blocks_.end();
   --block;
   return in_bounds(offset(p) - block->first, size, block->second.bytes) ? block : blocks_.end();
-}
-
-size_t Arena::find(size_t size, size_t align) const {
-  // Best fit. A range of size + align fits at any alignment, so the search of those below ends soon, with a
-  // bound.
-  int tries = 0;
-  auto range = by_size_.lower_bound({size, 0});
-  while (range != by_size_.end() && round_up(range->second, align) + size > range->second + range->first) {
-    range = ++tries < 16 ? std::next(range) : by_size_.lower_bound({size + align, 0});
-  }
-  return range == by_size_.end() ? bytes() : range->second;
-}
-
-void Arena::take(size_t at, size_t offset, size_t size) {
-  auto range = free_.find(at);
-  size_t end = at + range->second;
-  remove_free(range);
-  if (offset != at) add_free(at, offset - at);
-  if (end != offset + size) add_free(offset + size, end - offset - size);
-}
-
-void Arena::give(size_t offset, size_t size) {
-  auto next = free_.lower_bound(offset);
-  if (next != free_.end() && next->first == offset + size) {
-    size += next->second;
-    auto gone = next++;
-    remove_free(gone);
-  }
-  if (next != free_.begin()) {
-    if (auto before = std::prev(next); before->first + before->second == offset) {
-      offset = before->first;
-      size += before->second;
-      remove_free(before);
-    }
-  }
-  add_free(offset, size);
-}
-
-void Arena::add_free(size_t offset, size_t size) {
-  free_[offset] = size;
-  by_size_.emplace(size, offset);
-}
-
-void Arena::remove_free(std::map<size_t, size_t>::iterator range) {
-  by_size_.erase({range->second, range->first});
-  free_.erase(range);
 }
 
 void Arena::clean(size_t offset, size_t size) {

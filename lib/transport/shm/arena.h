@@ -11,11 +11,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
-#include <utility>
 
 #include "base/file.h"
 #include "base/status.h"
+#include "transport/shm/free_ranges.h"
 
 namespace plait::transport::shm {
 
@@ -83,13 +82,9 @@ class Arena {
   Arena(Fd fd, Mapping mapping, const ArenaIdentity& identity, int pid);
 
   // All below: under mutex_. Offsets, not pointers.
-  size_t find(size_t bytes, size_t align) const;      // of a free range that fits; bytes() if none does
-  void take(size_t at, size_t offset, size_t bytes);  // out of the free range that starts at `at`
-  void give(size_t offset, size_t bytes);             // back to the free ranges, merged with its neighbours
-  void add_free(size_t offset, size_t bytes);
-  void remove_free(std::map<size_t, size_t>::iterator range);
   void clean(size_t offset, size_t bytes);  // zeroes what is dirty there
   void soil(size_t offset, size_t bytes);   // gives the pages back, or marks them dirty
+  void release(std::map<size_t, Block>::iterator block);
   std::map<size_t, Block>::iterator block_of(const std::byte* p, size_t bytes);
 
   const Fd fd_;
@@ -97,10 +92,9 @@ class Arena {
   const ArenaIdentity identity_;
   const int pid_;
   mutable std::mutex mutex_;
-  std::map<size_t, size_t> free_;                // offset → bytes, never adjacent
-  std::set<std::pair<size_t, size_t>> by_size_;  // the same as (bytes, offset)
-  std::map<size_t, size_t> dirty_;               // free, but not zero: offset → bytes
-  std::map<size_t, Block> blocks_;               // allocated, by offset
+  FreeRanges free_;
+  std::map<size_t, size_t> dirty_;  // free, but not zero: offset → bytes
+  std::map<size_t, Block> blocks_;  // allocated, by offset
   size_t used_ = 0;
 };
 

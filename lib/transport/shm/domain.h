@@ -61,6 +61,7 @@ class ShmDomain final : public Domain {
   void drain() noexcept;
   void disarm() noexcept;
   size_t work(std::span<Done> done) noexcept;
+  void free_places() noexcept;  // of endpoints that are gone, once nothing is left of them
   uint64_t counter_sum() const noexcept;
 
   Process& process_;
@@ -80,8 +81,8 @@ class ShmDomain final : public Domain {
 
   Pools pools_;
   std::vector<ShmEndpoint*> busy_;  // with something to move or to tell
-  std::vector<Done> orphans_;       // of endpoints that are gone
-  size_t first_ = 0;                // of the busy, whose turn it is
+  OrphanedDones orphans_{pools_.dones};
+  size_t first_ = 0;  // of the busy, whose turn it is
   size_t connecting_ = 0;
   uint32_t polls_ = 0;
   int64_t looked_ns_ = 0;

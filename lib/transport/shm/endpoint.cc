@@ -72,8 +72,7 @@ void ShmEndpoint::fail(Code code, std::string text) noexcept {
   error_ = std::move(text);
   set_state(State::failed);
   drop_ops(code);
-  if (!own_done_) dones_.push().done = Done{cookie_, code};
-  own_done_ = true;
+  dones_.push_own({cookie_, code});
   if (domain_ == nullptr) return;
   domain_->has_work(*this);
   if (socket_) domain_->unwatch(socket_.get());  // a dead peer's would keep wait_fd() readable
@@ -82,7 +81,7 @@ void ShmEndpoint::fail(Code code, std::string text) noexcept {
 void ShmEndpoint::drop_ops(Code code) noexcept {
   for (; !ops_.empty(); ops_.pop()) {
     const Transfer& transfer = ops_.front().transfer;
-    if (transfer.when != When::never) dones_.push().done = Done{transfer.cookie, code};
+    if (transfer.when != When::never) dones_.push({transfer.cookie, code});
   }
 }
 
@@ -123,11 +122,6 @@ void ShmEndpoint::hang_up() noexcept {
   if (!peer_dead_) send_message(socket_.get(), std::span(&kGoodbye, 1));
   if (domain_ != nullptr) domain_->unwatch(socket_.get());
   socket_.reset();
-}
-
-void ShmEndpoint::leave_dones(std::vector<Done>& to) noexcept {
-  for (; dones_.size() > (own_done_ ? 1U : 0U); dones_.pop()) to.push_back(dones_.front().done);
-  dones_.clear();
 }
 
 void ShmEndpoint::orphan() noexcept {

@@ -47,13 +47,13 @@ class ShmEndpoint final : public Endpoint {
   void readable() noexcept;                  // its socket is
   void lost() noexcept;                      // the process of its peer died
   size_t progress(size_t budget) noexcept;   // what is left of `budget`, in bytes
-  size_t harvest(std::span<Done> done) noexcept;
+  size_t harvest(std::span<Done> done) noexcept { return dones_.take(done); }
   bool busy() const noexcept { return !ops_.empty() || !dones_.empty(); }
   const std::shared_ptr<Peer>& peer() const noexcept { return peer_; }
   // The domain goes: no call of it may follow.
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
-  void leave_dones(std::vector<Done>& to) noexcept;
+  void leave_dones(OrphanedDones& to) noexcept { to.adopt(dones_); }
   bool listed = false;  // among the domain's busy ones
 
  private:
@@ -69,7 +69,6 @@ class ShmEndpoint final : public Endpoint {
 
   // post.cc
   const char* refusal(const Transfer& transfer) const noexcept;
-  const char* remote_refusal(const Transfer& transfer) const noexcept;
   bool act_now(const Transfer& transfer) noexcept;
   void enqueue(const Transfer& transfer) noexcept;
   bool move_piece(Op& op, size_t bytes) noexcept;
@@ -96,7 +95,7 @@ class ShmEndpoint final : public Endpoint {
   const Ticket ticket_;
   Ticket peer_ticket_;
   State state_ = State::opened;
-  bool dials_ = false, self_ = false, peer_dead_ = false, own_done_ = false;
+  bool dials_ = false, self_ = false, peer_dead_ = false;
   std::string error_;
 
   Control* const control_;     // the peer writes to it
@@ -109,7 +108,7 @@ class ShmEndpoint final : public Endpoint {
 
   std::array<uint64_t, kCounters> sent_{};  // sums of adds, as the peer's counters hold them
   SlabQueue<Op> ops_;
-  SlabQueue<DoneItem> dones_;
+  OwnedDones dones_;
 };
 
 }  // namespace plait::transport::shm

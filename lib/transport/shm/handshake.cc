@@ -2,14 +2,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "transport/misuse.h"
 #include "transport/shm/domain.h"
 #include "transport/shm/endpoint.h"
 
 namespace plait::transport::shm {
 
 Status ShmEndpoint::connect(ByteView view) noexcept {
-  if (state_ != State::opened)
-    return Status(Code::state, "shm: connect() of an endpoint that was connected before");
+  if (state_ != State::opened) return connected_before("shm");
   auto ticket = parse_ticket(view);
   if (!ticket.ok()) return ticket.status();
   Status begun = begin(*ticket);

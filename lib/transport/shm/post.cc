@@ -43,31 +43,11 @@ size_t ShmEndpoint::post(std::span<const Transfer> transfers) noexcept {
 
 // Null when it keeps to the contract.
 const char* ShmEndpoint::refusal(const Transfer& transfer) const noexcept {
-  if (transfer.verb == Verb::flush) return nullptr;
-  if (transfer.verb != Verb::put && transfer.verb != Verb::get) return "no such verb";
-  if (transfer.verb == Verb::get && transfer.signal.add != 0) return "a get carries no signal";
-  if (transfer.signal.add != 0 && transfer.signal.counter >= their_counters_)
-    return "the peer has no such counter";
-  if (transfer.remote.bytes == 0) return transfer.local.bytes == 0 ? nullptr : "the slices differ in length";
-  return remote_refusal(transfer);
-}
-
-const char* ShmEndpoint::remote_refusal(const Transfer& transfer) const noexcept {
-  const auto& [data, bytes, region] = transfer.local;
-  if (bytes != transfer.remote.bytes) return "the slices differ in length";
-  if (data == nullptr) return "no local memory";
-  if (region != nullptr) {
-    const Memory& whole = region->memory();
-    auto at = reinterpret_cast<uintptr_t>(data) - reinterpret_cast<uintptr_t>(whole.base);
-    if (!in_bounds(at, bytes, whole.bytes)) return "the local slice is out of bounds";
-  }
-  const RemoteRegion* remote = transfer.remote.region;
-  if (remote == nullptr || typeid(*remote) != typeid(PeerRegion)) return "no remote region of shared memory";
+  if (const char* why = refusal_of(transfer, their_counters_)) return why;
+  if (transfer.verb == Verb::flush || transfer.remote.bytes == 0) return nullptr;
+  const RemoteRegion& remote = *transfer.remote.region;
+  if (typeid(remote) != typeid(PeerRegion)) return "no remote region of shared memory";
   if (region_of(transfer).endpoint() != this) return "the remote region was imported by another endpoint";
-  if (!in_bounds(transfer.remote.offset, bytes, remote->bytes())) return "the remote slice is out of bounds";
-  if (transfer.verb == Verb::put && !may_write(remote->access()))
-    return "the peer's region may not be written";
-  if (transfer.verb == Verb::get && !may_read(remote->access())) return "the peer's region may not be read";
   return nullptr;
 }
 
@@ -216,14 +196,8 @@ void ShmEndpoint::signal(const Signal& signal) noexcept {
 }
 
 void ShmEndpoint::complete(const Transfer& transfer, Code code) noexcept {
-  dones_.push().done = Done{transfer.cookie, code};
+  dones_.push({transfer.cookie, code});
   domain_->has_work(*this);
-}
-
-size_t ShmEndpoint::harvest(std::span<Done> done) noexcept {
-  size_t count = 0;
-  for (; count < done.size() && !dones_.empty(); dones_.pop()) done[count++] = dones_.front().done;
-  return count;
 }
 
 }  // namespace plait::transport::shm

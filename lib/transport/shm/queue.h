@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/slab.h"
-#include "transport/transport.h"
+#include "transport/transfers.h"
 
 namespace plait::transport::shm {
 
@@ -22,11 +22,6 @@ struct Op {
   Transfer transfer;
   size_t moved = 0;
   std::array<std::byte, kInline> bytes;  // a small source is read in post()
-};
-
-struct DoneItem {
-  DoneItem* next = nullptr;
-  Done done;
 };
 
 // Of a domain: each endpoint may hold kDepth ops and as many Dones, and one more for its own.

@@ -1,4 +1,4 @@
-// One TCP connection of an endpoint once it is up: frames out, frames in. send.cc and receive.cc.
+// One TCP connection of an endpoint once it is up: frames out (stage.cc, send.cc), frames in (receive.cc).
 #pragma once
 
 #include <sys/uio.h>
@@ -88,13 +88,15 @@ class Connection {
   uint32_t quiet = 0;  // receives that found nothing, since one that did
 
  private:
-  // send.cc
-  ssize_t give(std::span<iovec> parts) noexcept;
-  bool frames_full() const noexcept { return frames_.size() >= kFrames; }
+  // stage.cc
   void stage(const Header& header) noexcept;
   bool stage_next() noexcept;
   void stage_op() noexcept;
   void stage_answer() noexcept;
+
+  // send.cc
+  ssize_t give(std::span<iovec> parts) noexcept;
+  bool frames_full() const noexcept { return frames_.size() >= kFrames; }
   bool gather(Outgoing& out, size_t most) noexcept;
   void advance(size_t bytes) noexcept;
   void sent(const OutFrame& frame) noexcept;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "transport/misuse.h"
 #include "transport/tcp/polled.h"
 
 namespace plait::transport::tcp {
@@ -136,12 +137,8 @@ Result<std::unique_ptr<Region>> TcpDomain::expose(const Memory& memory, Access a
 }
 
 Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t cookie) {
-  if (!is_this_process()) return Status(Code::state, "tcp: a domain cannot be used in a forked child");
-  if (counters > kCounters) {
-    return Status(Code::invalid, "tcp: " + std::to_string(counters) +
-                                     " counters asked for, an endpoint has at most " +
-                                     std::to_string(kCounters));
-  }
+  if (!is_this_process()) return in_forked_child(kMaker.name);
+  if (counters > kCounters) return too_many_counters(kMaker.name, counters, kCounters);
   if (!reserve_places()) return Status(Code::memory, "tcp: no address space for an endpoint's transfers");
   Ticket ticket;
   ticket.counters = counters;
@@ -168,7 +165,6 @@ Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t co
 
 void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
   endpoint.leave_dones(orphans_);
-  gone_++;
   free_places();
   endpoints_.erase(endpoint.id());
   by_nonce_.erase(endpoint.nonce());
@@ -178,8 +174,7 @@ void TcpDomain::forget(TcpEndpoint& endpoint) noexcept {
 }
 
 void TcpDomain::free_places() noexcept {
-  if (!orphans_.empty()) return;
-  for (; gone_ != 0; gone_--) {
+  for (size_t endpoints = orphans_.settled(); endpoints != 0; --endpoints) {
     pools_.unreserve(connections());
     if (tls_) tls_->left().unreserve(connections());
   }

@@ -83,9 +83,8 @@ class TcpDomain final : public Domain {
   uint64_t last_id_ = 0;
 
   std::vector<TcpEndpoint*> connecting_;
-  std::vector<TcpEndpoint*> busy_;             // with Dones, or an end that comes
-  SlabQueue<DoneItem> orphans_{pools_.dones};  // of endpoints that are gone ...
-  uint32_t gone_ = 0;                          // ... so many, whose places they still hold
+  std::vector<TcpEndpoint*> busy_;  // with Dones, or an end that comes
+  OrphanedDones orphans_{pools_.dones};
   bool armed_ = false, timed_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "transport/misuse.h"
 #include "transport/tcp/domain.h"
 #include "transport/tcp/socket.h"
 
@@ -45,8 +46,7 @@ TcpEndpoint::~TcpEndpoint() {
 RegionTable& TcpEndpoint::regions() noexcept { return domain_->regions(); }
 
 Result<std::unique_ptr<RemoteRegion>> TcpEndpoint::import(ByteView key) {
-  if (state_ == State::opened || state_ == State::closed)
-    return Status(Code::state, "tcp: a key can be imported after connect(), and not after close()");
+  if (state_ == State::opened || state_ == State::closed) return import_out_of_turn(kMaker.name);
   return PeerRegion::make(kMaker, this, their_domain_, key);
 }
 

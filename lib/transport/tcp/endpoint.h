@@ -46,7 +46,7 @@ class TcpEndpoint final : public Endpoint {
   // The domain goes: no call of it may follow.
   void orphan() noexcept;
   // The endpoint goes: moves the Dones of its transfers (its own cookie means nothing any more).
-  void leave_dones(SlabQueue<DoneItem>& to) noexcept { dones_.leave(to); }
+  void leave_dones(OrphanedDones& to) noexcept { to.adopt(dones_); }
   bool listed = false;  // among the domain's busy ones
 
   // What its connections call.

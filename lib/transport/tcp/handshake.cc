@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "transport/misuse.h"
 #include "transport/tcp/domain.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/polled.h"
@@ -16,12 +17,10 @@
 namespace plait::transport::tcp {
 
 Status TcpEndpoint::connect(ByteView view) noexcept {
-  if (state_ != State::opened)
-    return Status(Code::state, "tcp: connect() of an endpoint that was connected before, or closed");
+  if (state_ != State::opened) return connected_before(kMaker.name);
   auto ticket = parse_ticket(view);
   if (!ticket.ok()) return ticket.status();
-  if (ticket->endpoint == nonce())
-    return Status(Code::invalid, "tcp: an endpoint's own ticket; to connect to oneself takes two endpoints");
+  if (ticket->endpoint == nonce()) return own_ticket(kMaker.name);
   Status begun = begin(*ticket);
   if (!begun.ok()) fail(begun.code(), std::string(begun.text()));
   return begun;

@@ -21,9 +21,8 @@ size_t TcpDomain::poll(std::span<Done> done) noexcept {
 }
 
 size_t TcpDomain::work(std::span<Done> done, size_t& budget) noexcept {
-  size_t count = 0;
-  for (; count < done.size() && !orphans_.empty(); orphans_.pop()) done[count++] = orphans_.front().done;
-  if (gone_ != 0) free_places();
+  size_t count = orphans_.take(done);
+  free_places();
   for (size_t i = 0; i < busy_.size(); ++i) {
     busy_[i]->progress(budget);
     count += busy_[i]->harvest(done.subspan(count));

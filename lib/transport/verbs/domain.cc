@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transport/misuse.h"
+
 namespace plait::transport::verbs {
 
 namespace {
@@ -86,8 +88,7 @@ bool VerbsDomain::reaches(ByteView peer) const noexcept {
 
 Result<std::unique_ptr<Region>> VerbsDomain::expose(const Memory& memory, Access access) {
   const std::string who(name());
-  if (!hub_.device().is_this_process())
-    return Status(Code::state, who + ": a domain cannot be used in a forked child");
+  if (!hub_.device().is_this_process()) return in_forked_child(who);
   if (memory.bytes == 0 || (memory.base == nullptr && memory.dmabuf < 0))
     return Status(Code::invalid, who + ": no memory to expose");
   const rdma::Port& port = hub_.port().port;
@@ -102,13 +103,8 @@ Result<std::unique_ptr<Region>> VerbsDomain::expose(const Memory& memory, Access
 
 Result<std::unique_ptr<Endpoint>> VerbsDomain::open(uint16_t counters, uint64_t cookie) {
   const std::string who(name());
-  if (!hub_.device().is_this_process())
-    return Status(Code::state, who + ": a domain cannot be used in a forked child");
-  if (counters > rdma::kCounters) {
-    return Status(Code::invalid, who + ": " + std::to_string(counters) +
-                                     " counters asked for, an endpoint has at most " +
-                                     std::to_string(rdma::kCounters));
-  }
+  if (!hub_.device().is_this_process()) return in_forked_child(who);
+  if (counters > rdma::kCounters) return too_many_counters(who, counters, rdma::kCounters);
   if (!dones_.reserve(places()))
     return Status(Code::memory, who + ": no address space for an endpoint's transfers");
   auto endpoint = std::make_unique<VerbsEndpoint>(*this, counters, cookie);
@@ -121,13 +117,10 @@ void VerbsDomain::forget(VerbsEndpoint& endpoint) noexcept {
   endpoint.leave_dones(orphans_);
   std::erase(busy_, &endpoint);
   --open_;
-  ++gone_;
   free_places();
 }
 
-void VerbsDomain::free_places() noexcept {
-  for (; orphans_.empty() && gone_ != 0; --gone_) dones_.unreserve(places());
-}
+void VerbsDomain::free_places() noexcept { dones_.unreserve(orphans_.settled() * places()); }
 
 void VerbsDomain::trim() noexcept {
   hub_.trim();
@@ -136,10 +129,9 @@ void VerbsDomain::trim() noexcept {
 
 size_t VerbsDomain::poll(std::span<Done> done) noexcept {
   hub_.progress();
-  size_t count = 0;
-  for (; count < done.size() && !orphans_.empty(); orphans_.pop()) done[count++] = orphans_.front().done;
-  if (gone_ != 0) free_places();
-  if (busy_.empty()) return count;
+  if (busy_.empty() && orphans_.empty()) return 0;
+  size_t count = orphans_.take(done);
+  free_places();
   for (VerbsEndpoint* endpoint : busy_) count += endpoint->harvest(done.subspan(count));
   std::erase_if(busy_, [](VerbsEndpoint* endpoint) { return !(endpoint->listed = endpoint->has_dones()); });
   return count;

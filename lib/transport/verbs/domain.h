@@ -43,10 +43,9 @@ class VerbsDomain final : public Domain {
   const Options options_;
   const uint64_t nonce_;
   Slab<DoneItem> dones_;
-  std::vector<VerbsEndpoint*> busy_;     // with Dones
-  SlabQueue<DoneItem> orphans_{dones_};  // of endpoints that are gone ...
-  size_t gone_ = 0;                      // ... so many, whose places they still hold
-  size_t open_ = 0;                      // endpoints
+  std::vector<VerbsEndpoint*> busy_;  // with Dones
+  OrphanedDones orphans_{dones_};
+  size_t open_ = 0;  // endpoints
   rdma::Hub hub_;
   Capabilities capabilities_;
   Identity identity_;

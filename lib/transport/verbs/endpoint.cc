@@ -1,5 +1,6 @@
 #include "transport/verbs/endpoint.h"
 
+#include "transport/misuse.h"
 #include "transport/verbs/domain.h"
 
 namespace plait::transport::verbs {
@@ -35,7 +36,7 @@ Status VerbsEndpoint::start() {
 }
 
 Status VerbsEndpoint::connect(ByteView peer_ticket) noexcept {
-  if (state() != State::opened) return Status(Code::state, ours() + ": connect() was called before");
+  if (state() != State::opened) return connected_before(ours());
   const auto parsed = parse_ticket(peer_ticket);
   if (!parsed.ok()) return parsed.status();
   theirs_ = *parsed;
@@ -43,8 +44,7 @@ Status VerbsEndpoint::connect(ByteView peer_ticket) noexcept {
 }
 
 Result<std::unique_ptr<RemoteRegion>> VerbsEndpoint::import(ByteView bytes) {
-  if (state() == State::opened || state() == State::closed)
-    return Status(Code::state, ours() + ": a key can be imported after connect(), and not after close()");
+  if (state() == State::opened || state() == State::closed) return import_out_of_turn(ours());
   const auto key = parse_key(bytes);
   if (!key.ok()) return key.status();
   if (key->owner != theirs_.domain)

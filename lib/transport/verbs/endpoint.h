@@ -30,7 +30,7 @@ class VerbsEndpoint final : public Endpoint, private rdma::Channel {
   using Channel::force_error;
   size_t harvest(std::span<Done> done) noexcept { return dones_.take(done); }
   bool has_dones() const noexcept { return !dones_.empty(); }
-  void leave_dones(SlabQueue<DoneItem>& to) noexcept { dones_.leave(to); }
+  void leave_dones(OrphanedDones& to) noexcept { to.adopt(dones_); }
   bool listed = false;  // among the domain's that have Dones
 
  private:
