@@ -175,6 +175,14 @@ std::string Communicator::absentees(uint64_t number) const {
   return text;
 }
 
+// Whom others are told of: who is to blame, or, as nobody looks so, whom this rank waits for.
+int32_t Communicator::culprit_of(uint64_t number) const noexcept {
+  const int32_t blamed = board_->blamed.load(std::memory_order_relaxed);
+  if (board_->blamed_in.load(std::memory_order_relaxed) == number && blamed >= 0) return blamed;
+  uint32_t from = 0;
+  return awaited(from);
+}
+
 void Communicator::check_deadline(plait_request* waited) noexcept {
   if (!waited->deadline_set) {
     const int64_t ms = waited->args.timeout_ms > 0 ? waited->args.timeout_ms : config_.timeout_ms;
@@ -186,10 +194,10 @@ void Communicator::check_deadline(plait_request* waited) noexcept {
   if (waited->is_message()) return check_message_deadline(waited);
   if (later_.number != 0) return fail_later();
   const uint64_t number = head_ != nullptr ? head_->number : waited->number;
+  if (head_ != nullptr) assign_blame();
   std::string who = absentees(number);
   if (who.empty()) who = "; every rank that this one is connected with has called it";
-  fail({Code::timeout, "the deadline passed " + phase() + who},
-       board_->blamed.load(std::memory_order_relaxed));
+  fail({Code::timeout, "the deadline passed " + phase() + who}, culprit_of(number));
 }
 
 }  // namespace plait::runtime

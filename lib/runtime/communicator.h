@@ -219,6 +219,7 @@ class Communicator {
   std::string phase() const;
   std::string whom() const;
   std::string absentees(uint64_t number) const;
+  int32_t culprit_of(uint64_t number) const noexcept;
   int32_t awaited(uint32_t& from) const noexcept;
 
   void shut_gates() noexcept;
