@@ -76,6 +76,10 @@ Status read_room(const Raw& raw, Options& o, sim::Plan& plan) {
     std::replace(text.begin(), text.end(), ';', '\n');
   }
   auto room = sim::read_plan(text, file);
+  if (!room.ok() && file == "--room" && raw.room.find_first_of(" ;\n") == raw.room.npos)
+    return {Code::invalid,
+            "--room " + sim::shown(raw.room) +
+                ": there is no such file, and it describes no room: " + std::string(room.status().text())};
   if (!room.ok()) return room.status();
   o.room_text = in_a_line(std::move(text));
   plan = std::move(*room);
