@@ -10,7 +10,7 @@ set -euo pipefail
 family=$1
 lab_begin
 add_hosts 2
-rank_env=(PLAIT_TIMEOUT=5)
+rank_env=(PLAIT_TIMEOUT=10)
 
 swallow() { for host in a b; do lose_packets "$host" 1000; done; }
 

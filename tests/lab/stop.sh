@@ -9,7 +9,7 @@ set -euo pipefail
 
 lab_begin
 lay_out "$1"
-rank_env=(PLAIT_TIMEOUT=5)
+rank_env=(PLAIT_TIMEOUT=10)
 
 start_endless "$1"
 victim=$((world - 1))

@@ -129,17 +129,20 @@ TEST(Killed, CommunicatorsWithoutTheDeadRankGoOn) {
 TEST(Timeout, NamesTheRankThatDidNotCall) {
   const std::string job = fresh_job();
   run_ranks(processes(3), [&](int rank, int size) -> std::string {
-    Comm c(job, rank, size, 1'000);
+    Comm c(job, rank, size);
     if (c.status != PLAIT_OK) return c.error;
     float x[4] = {};
     if (plait_barrier(c.comm, nullptr, nullptr) != PLAIT_OK) return "barrier: " + c.last();
+    plait_call_config config{};
+    config.struct_size = sizeof config;
+    config.timeout_ms = 1'000;
     if (rank == 2) {
       usleep(2'500'000);
       // All that it needs has landed, so its own call may end well; the communicator is broken all the same.
       (void)plait_allreduce(c.comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
       return plait_barrier(c.comm, nullptr, nullptr) == PLAIT_OK ? "the late rank noticed nothing" : "";
     }
-    const plait_status status = plait_allreduce(c.comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr);
+    const plait_status status = plait_allreduce(c.comm, x, x, 4, PLAIT_FLOAT32, PLAIT_SUM, &config, nullptr);
     return expect(status, PLAIT_ERR_TIMEOUT, c.last(), {rank == 0 ? "rank" : "allreduce"});
   });
 }

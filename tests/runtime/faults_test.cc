@@ -2,13 +2,14 @@
 // with an error that names somebody, within the deadline. Four ranks, as threads that are joined by TCP;
 // seeded.
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <random>
 
 #include "runtime/fabric.h"
-#include "support/ranks.h"
+#include "runtime/hosts.h"
 #include "transport/hooks/fault.h"
 
 namespace plait::test {
@@ -57,10 +58,11 @@ struct Plan {
   bool on_the_wire() const { return what <= What::acknowledgement_lost; }
 };
 
-// The fault domains of the ranks of one run.
+// The fault domains of the ranks of one run, and how many of its ranks had an operation that failed.
 struct Wires {
   std::mutex mutex;
   std::array<FaultDomain*, kRanks> of{};
+  std::atomic<int> failed{0};
 };
 
 plait_status allreduce(plait_comm* comm, float* data, const Plan& p, size_t count, plait_request** request) {
@@ -68,6 +70,13 @@ plait_status allreduce(plait_comm* comm, float* data, const Plan& p, size_t coun
   config.struct_size = sizeof config;
   config.algorithm = p.algorithm;
   return plait_allreduce(comm, data, data, count, PLAIT_FLOAT32, PLAIT_SUM, &config, request);
+}
+
+plait_comm_config config_for(const std::string& job, int rank, const std::string& host, int64_t timeout_ms) {
+  plait_comm_config config = config_of(rank, kRanks, job.c_str(), host);
+  config.timeout_ms = timeout_ms;
+  config.bootstrap_timeout_ms = kDeadlineMs;
+  return config;
 }
 
 struct Outcome {
@@ -78,30 +87,25 @@ struct Outcome {
 class Runner {
  public:
   Runner(const Plan& p, const std::string& job, int rank, Wires& wires)
-      : p_(p), rank_(rank), wires_(wires), host_("host-" + std::to_string(rank)), data_(p.count) {
-    plait_comm_config config{};
-    config.struct_size = sizeof config;
-    config.rank = rank;
-    config.size = kRanks;
-    config.job = job.c_str();
-    config.host_id = host_.c_str();
-    config.timeout_ms = p.what == What::stops ? kDeadlineOfStopsMs : kDeadlineMs;
-    config.bootstrap_timeout_ms = kDeadlineMs;
-    config.interface_name = "lo";
-    if (plait_comm_create(&config, &comm_) != PLAIT_OK)
-      o_.wrong = std::string("create: ") + plait_last_error(nullptr);
-  }
-  ~Runner() {
-    if (comm_ != nullptr) plait_comm_destroy(comm_);
+      : p_(p),
+        rank_(rank),
+        wires_(wires),
+        data_(p.count),
+        handle_(config_for(job, rank, "host-" + std::to_string(rank),
+                           p.what == What::stops ? kDeadlineOfStopsMs : kDeadlineMs)) {
+    o_.wrong = handle_.error;
   }
 
   Outcome run() {
-    for (int k = 0; k < kOperations && comm_ != nullptr && o_.wrong.empty(); k++) {
+    for (int k = 0; k < kOperations && handle_.comm != nullptr && o_.wrong.empty(); k++) {
       const bool mine = rank_ == p_.victim && k == 1;
       if (mine && p_.moment == Moment::before && !act(0)) break;
       o_.status[size_t(k)] = operation(k, mine && p_.moment == Moment::during);
-      if (comm_ == nullptr) break;
-      if (o_.status[size_t(k)] != PLAIT_OK && o_.text.empty()) o_.text = plait_last_error(comm_);
+      if (handle_.comm == nullptr) break;
+      if (o_.status[size_t(k)] != PLAIT_OK && o_.text.empty()) {
+        o_.text = plait_last_error(handle_.comm);
+        wires_.failed++;
+      }
       if (mine && p_.moment == Moment::after && !act(0)) break;
     }
     return o_;
@@ -112,9 +116,10 @@ class Runner {
     for (size_t i = 0; i < p_.count; i++) data_[i] = value(rank_, k, i);
     if (in_the_midst && p_.on_the_wire()) act(p_.step);
     if (in_the_midst && p_.what == What::calls_another)
-      return allreduce(comm_, data_.data(), p_, p_.count - 1, nullptr);
+      return allreduce(handle_.comm, data_.data(), p_, p_.count - 1, nullptr);
     plait_request* request = nullptr;
-    plait_status status = allreduce(comm_, data_.data(), p_, p_.count, in_the_midst ? &request : nullptr);
+    plait_status status =
+        allreduce(handle_.comm, data_.data(), p_, p_.count, in_the_midst ? &request : nullptr);
     if (request != nullptr) {
       int done = 0;
       for (int i = 0; i < p_.step && status == PLAIT_OK && done == 0; i++)
@@ -145,16 +150,15 @@ class Runner {
       case What::acknowledgement_lost:
         return wire(Fault::lose_ack, transfers);
       case What::aborts:
-        plait_comm_abort(comm_);
+        plait_comm_abort(handle_.comm);
         return true;
-      case What::stops:
-        usleep(useconds_t(kDeadlineOfStopsMs) * 3 * 1000);
+      case What::stops:  // until all others gave up, however late they came to wait
+        for (int ms = 0; ms < kDeadlineMs && wires_.failed < kRanks - 1; ms++) usleep(1000);
         return true;
       case What::leaves:
       case What::vanishes:
-        if (p_.what == What::vanishes) plait_comm_abort(comm_);
-        plait_comm_destroy(comm_);
-        comm_ = nullptr;
+        if (p_.what == What::vanishes) plait_comm_abort(handle_.comm);
+        handle_.close();
         return false;
       case What::calls_another:
         break;
@@ -171,9 +175,8 @@ class Runner {
   const Plan& p_;
   const int rank_;
   Wires& wires_;
-  const std::string host_;
   std::vector<float> data_;
-  plait_comm* comm_ = nullptr;
+  Handle handle_;
   Outcome o_;
 };
 
@@ -303,28 +306,20 @@ TEST_F(Faults, AReasonIsBetterThanTheEndOfALink) {
   std::atomic<int> gone{0};
   const std::string words = run_threads(0, kRanks, kRanks, [&](int rank, int) -> std::string {
     const std::string host = "host-" + std::to_string(rank == 2 ? 1 : rank);
-    plait_comm_config config{};
-    config.struct_size = sizeof config;
-    config.rank = rank;
-    config.size = kRanks;
-    config.job = job.c_str();
-    config.host_id = host.c_str();
-    config.timeout_ms = config.bootstrap_timeout_ms = kDeadlineMs;
-    config.interface_name = "lo";
-    plait_comm* comm = nullptr;
-    if (plait_comm_create(&config, &comm) != PLAIT_OK) return plait_last_error(nullptr);
+    Handle handle(config_for(job, rank, host, kDeadlineMs));
+    if (!handle.error.empty()) return handle.error;
     std::vector<float> data(1000);
     const Plan p{What::calls_another, Moment::during, 0, 2, "direct", data.size()};
-    plait_status status = allreduce(comm, data.data(), p, p.count, nullptr);
+    plait_status status = allreduce(handle.comm, data.data(), p, p.count, nullptr);
     if (host == "host-1") lose_all(wires, rank);
     // Two links of rank 3 have ended for long when this rank comes to pass the news on.
     if (rank == 0) {
       while (gone < 2) usleep(1000);
       usleep(100'000);
     }
-    if (status == PLAIT_OK) status = allreduce(comm, data.data(), p, p.count - (rank == 2), nullptr);
-    std::string text = plait_last_error(comm);
-    plait_comm_destroy(comm);
+    if (status == PLAIT_OK) status = allreduce(handle.comm, data.data(), p, p.count - (rank == 2), nullptr);
+    std::string text = plait_last_error(handle.comm);
+    handle.close();
     gone++;
     return status == PLAIT_ERR_MISMATCH &&
                    text.find("rank 2 called allreduce(count=999,") != std::string::npos

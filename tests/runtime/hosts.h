@@ -24,9 +24,10 @@ inline std::string sums(plait_comm* comm, int rank, int size, const char* algori
   return {};
 }
 
+// A communicator until its end, or until close().
 struct Handle {
   plait_comm* comm = nullptr;
-  std::string error;
+  std::string error;  // empty where it was made
   explicit Handle(plait_comm_config config) {
     config.struct_size = sizeof config;
     if (config.bootstrap_timeout_ms == 0) config.bootstrap_timeout_ms = 30'000;
@@ -35,8 +36,14 @@ struct Handle {
     if (plait_comm_create(&config, &comm) != PLAIT_OK) error = plait_last_error(nullptr);
   }
   ~Handle() {
-    if (comm != nullptr) plait_comm_destroy(comm);
+    close();
     plait_finalize();
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  void close() {
+    if (comm != nullptr) plait_comm_destroy(comm);
+    comm = nullptr;
   }
 };
 

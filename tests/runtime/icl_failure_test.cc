@@ -55,9 +55,9 @@ using Judge = std::function<std::string(int rank, const Outcome&)>;
 class Trial {
  public:
   // `options`: of the pod. `networks`: besides the pod's, with a comma before.
-  Trial(const std::string& graph, int ranks, const std::string& options = "",
+  Trial(const std::string& graph, int ranks, const std::string& options = "silent=60s",
         const std::string& networks = "")
-      : pod_(graph + "; mbps=0 latency=0ns memory=64K silent=60s " + options), size_(ranks) {
+      : pod_(graph + "; mbps=0 latency=0ns memory=64K " + options), size_(ranks) {
     EXPECT_EQ(pod_.error(), "");
     setenv("PLAIT_NETWORK", (pod_.network() + networks).c_str(), 1);
     setenv("PLAIT_TEST_RANKS_PER_HOST", "1", 1);
@@ -71,6 +71,12 @@ class Trial {
 
   // Every rank sums; `orders` come once all do.
   void run(const std::vector<std::string>& orders, int operations, const Judge& judge) {
+    run(operations, judge, [&](const std::vector<Process>&) {
+      for (const std::string& order : orders) EXPECT_EQ(pod_.fault(order), "");
+    });
+  }
+  // The same, where `hurt` does it, to the ranks' processes.
+  void run(int operations, const Judge& judge, const std::function<void(const std::vector<Process>&)>& hurt) {
     const std::string job = fresh_job();
     std::vector<Process> ranks;
     for (int r = 0; r < size_; r++)
@@ -85,7 +91,7 @@ class Trial {
     for (int i = 0; i < 30'000 && signs_->going < size_; i++) usleep(1000);
     EXPECT_EQ(signs_->going, size_);
     const int64_t broken_ns = now_ns();
-    for (const std::string& order : orders) EXPECT_EQ(pod_.fault(order), "");
+    hurt(ranks);
     std::string words;
     for (Process& p : ranks) words += join(p);
     EXPECT_EQ(words, "");
@@ -93,7 +99,15 @@ class Trial {
     for (int r = 0; r < size_; r++) last_ns = std::max(last_ns, signs_->ended_ns[size_t(r)].load());
     std::printf("%.3f s until the last rank knew\n", double(last_ns - broken_ns) * 1e-9);
   }
-  const EmulatedPod& pod() const noexcept { return pod_; }
+  // Whether all ranks but one learnt that something went wrong, within a limit.
+  bool await_others(int but) const {
+    for (int i = 0; i < 30'000; i++, usleep(1000)) {
+      int ended = 0;
+      for (int r = 0; r < size_; r++) ended += r != but && signs_->ended_ns[size_t(r)] != 0;
+      if (ended == size_ - 1) return true;
+    }
+    return false;
+  }
 
  private:
   const EmulatedPod pod_;
@@ -117,18 +131,36 @@ TEST(IclFailure, ADeadChipIsNamedWithItsRank) {
   }
 }
 
+// Its links stay up, and its chip takes what comes: its rank does nothing. Once it goes on it is told.
+TEST(IclFailure, AStoppedProcessIsNamedByItsChip) {
+  constexpr int kStopped = 2;
+  Trial trial("ring 4", 4, "silent=1s");
+  const auto stop = [&](const std::vector<Process>& ranks) {
+    EXPECT_EQ(kill(ranks[kStopped].pid, SIGSTOP), 0);
+    EXPECT_TRUE(trial.await_others(kStopped)) << "somebody waits for it still";
+    EXPECT_EQ(kill(ranks[kStopped].pid, SIGCONT), 0);
+  };
+  trial.run(
+      kEndless,
+      [](int rank, const Outcome& o) {
+        if (rank == kStopped) return o.status == PLAIT_OK ? std::string("it was not told") : std::string();
+        return expect_words(o, {"chip 2", "silent", "rank 2"});
+      },
+      stop);
+}
+
 // Longer than the pod's limit: a link that is down, by the names of its ends.
 TEST(IclFailure, ALinkThatStaysAwayIsNamed) {
-  Trial("ring 2", 2, "limit=50ms").run({"link 0:0 cut 20s"}, kEndless, [](int, const Outcome& o) {
+  Trial("ring 2", 2, "silent=60s limit=50ms").run({"link 0:0 cut 20s"}, kEndless, [](int, const Outcome& o) {
     return expect_words(o, {"the link from chip", "chip 0 port", "chip 1 port", "went down"});
   });
 }
 
 // With another network beside it, the links may stay away.
 TEST(IclFailure, AnotherNetworkGoesOnWithoutTheLinks) {
-  Trial("ring 2", 2, "limit=50ms", ",tcp:lo").run({"link 0:0 cut 20s"}, 1500, [](int, const Outcome& o) {
-    return o.status == PLAIT_OK ? std::string() : o.text;
-  });
+  Trial("ring 2", 2, "silent=60s limit=50ms", ",tcp:lo")
+      .run({"link 0:0 cut 20s"}, 1500,
+           [](int, const Outcome& o) { return o.status == PLAIT_OK ? std::string() : o.text; });
 }
 
 }  // namespace

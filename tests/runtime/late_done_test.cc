@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "runtime/fabric.h"
-#include "support/ranks.h"
+#include "runtime/hosts.h"
 #include "transport/hooks/wrap.h"
 
 namespace plait::test {
@@ -40,38 +40,25 @@ class Late final : public hooks::WrappedDomain {
 };
 
 TEST(LateDone, APeerThatIsInItsNextCallMakesNoOtherOne) {
-  ASSERT_EQ(plait_init(nullptr), PLAIT_OK);
   const std::string job = fresh_job();
   auto before = runtime::wrap_domains([](int rank, runtime::Way way, std::unique_ptr<Domain> domain) {
     if (rank != 0 || way != runtime::Way::network) return domain;
     return std::unique_ptr<Domain>(std::make_unique<Late>(std::move(domain)));
   });
   const RankMain main = [&](int rank, int size) -> std::string {
-    const std::string host = "host-" + std::to_string(rank);
-    plait_comm_config config{};
-    config.struct_size = sizeof config;
-    config.rank = rank;
-    config.size = size;
-    config.job = job.c_str();
-    config.host_id = host.c_str();
-    config.timeout_ms = config.bootstrap_timeout_ms = 30'000;
-    config.interface_name = "lo";
-    plait_comm* comm = nullptr;
-    if (plait_comm_create(&config, &comm) != PLAIT_OK) return plait_last_error(nullptr);
-    std::string words;
+    const Handle h(config_of(rank, size, job.c_str(), "host-" + std::to_string(rank)));
+    std::string words = h.error;
     for (int i = 0; i < 4 && words.empty(); i++) {
       float x = float(rank + 1);
-      if (plait_allreduce(comm, &x, &x, 1, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr) != PLAIT_OK)
-        words = plait_last_error(comm);
+      if (plait_allreduce(h.comm, &x, &x, 1, PLAIT_FLOAT32, PLAIT_SUM, nullptr, nullptr) != PLAIT_OK)
+        words = plait_last_error(h.comm);
       else if (x != 3)
         words = "a wrong sum";
     }
-    (void)plait_comm_destroy(comm);
     return words;
   };
   EXPECT_EQ(run_threads(0, 2, 2, main), "");
   runtime::wrap_domains(std::move(before));
-  plait_finalize();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "runtime/fabric.h"
-#include "support/ranks.h"
+#include "runtime/hosts.h"
 #include "transport/hooks/wrap.h"
 
 namespace plait::test {
@@ -128,26 +128,14 @@ struct World {
 // One rank of a job; empty words: all went well.
 class Member {
  public:
-  Member(World& world, const std::string& job, int rank) : world_(world), rank_(rank) {
-    const std::string host = "host-" + std::to_string(rank);
-    plait_comm_config config{};
-    config.struct_size = sizeof config;
-    config.rank = rank;
-    config.size = world.losses.ranks;
-    config.job = job.c_str();
-    config.host_id = host.c_str();
-    config.timeout_ms = config.bootstrap_timeout_ms = kDeadlineMs;
-    config.interface_name = "lo";
-    config.network = "tcp";  // in whose place the rails are put
-    if (plait_comm_create(&config, &comm_) != PLAIT_OK)
-      wrong_ = std::string("create: ") + plait_last_error(nullptr);
-    data_.resize(world.losses.count);
-  }
-  ~Member() {
-    if (comm_ != nullptr) plait_comm_destroy(comm_);
-  }
+  Member(World& world, const std::string& job, int rank)
+      : world_(world),
+        rank_(rank),
+        handle_(config_for(job, rank, world.losses.ranks)),
+        data_(world.losses.count),
+        wrong_(handle_.error) {}
   const std::string& wrong() const { return wrong_; }
-  std::string error() const { return plait_last_error(comm_); }
+  std::string error() const { return plait_last_error(handle_.comm); }
 
   // An allreduce of all elements: what it ended with. Where the sums are wrong, wrong() says so.
   plait_status sum(int round) {
@@ -179,14 +167,20 @@ class Member {
   }
 
  private:
+  static plait_comm_config config_for(const std::string& job, int rank, int ranks) {
+    plait_comm_config config = config_of(rank, ranks, job.c_str(), "host-" + std::to_string(rank));
+    config.timeout_ms = config.bootstrap_timeout_ms = kDeadlineMs;
+    config.network = "tcp";  // in whose place the rails are put
+    return config;
+  }
   static float value(int rank, int round, size_t i) { return float((rank + 1) * (round + 2) + int(i % 97)); }
   plait_status allreduce(float* data, size_t count, plait_op op) {
-    return plait_allreduce(comm_, data, data, count, PLAIT_FLOAT32, op, nullptr, nullptr);
+    return plait_allreduce(handle_.comm, data, data, count, PLAIT_FLOAT32, op, nullptr, nullptr);
   }
 
   World& world_;
   const int rank_;
-  plait_comm* comm_ = nullptr;
+  const Handle handle_;
   std::vector<float> data_;
   std::string wrong_;
 };

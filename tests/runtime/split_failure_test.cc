@@ -123,6 +123,9 @@ TEST(Shortage, OfOneRankEndsItsChildOnly) {
     Comm c(job, rank, n);
     if (c.status != PLAIT_OK) return c.error;
     std::string bad = check_child(c.comm, {0, 1, 2, 3}, rank, 1000);
+    // Sanitizers look at a type that they meet for the first time with descriptors of their own: an error's
+    // is met here.
+    if (plait_comm_split(c.comm, 0, 0, nullptr, nullptr) == PLAIT_OK) return "nowhere to put a communicator";
     std::vector<int> taken;
     if (rank == 3) {
       for (int fd = 0; (fd = dup(0)) >= 0;) taken.push_back(fd);
