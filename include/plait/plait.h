@@ -202,11 +202,12 @@ typedef struct plait_comm_config {
   const char* programs;       /* files of programs, JSON or MSCCL XML, separated by ':': proved, then algorithms like plait's
                                  own, by their names, where their number of ranks fits (docs/exchange.md). Alike on all
                                  ranks; children inherit them. PLAIT_PROGRAMS */
-  const char* network;        /* what joins ranks of different hosts: "tcp" (default), "tcp:eth1", "verbs", "verbs:mlx5_0",
-                                 "ofi:tcp", "ucx", ... (docs/network.md). Alike on all ranks, else PLAIT_ERR_MISMATCH;
-                                 children inherit it. PLAIT_NETWORK. TCP takes options behind a question mark:
-                                 "tcp?tls=1" (TLS 1.3, proved with the job's secret: PLAIT_ERR_AUTH without one),
-                                 "tcp:eth1?connections=2+send_buffer=4M"; they may differ from rank to rank, tls not */
+  const char* network;        /* what joins ranks of different hosts: "tcp" (default), "tcp:eth1", "tcp:near", "verbs",
+                                 "verbs:mlx5_0", "ofi:tcp", "ucx", ... (docs/network.md). Alike on all ranks, else
+                                 PLAIT_ERR_MISMATCH; children inherit it. PLAIT_NETWORK. TCP takes options behind a
+                                 question mark: "tcp?tls=1" (TLS 1.3, proved with the job's secret: PLAIT_ERR_AUTH
+                                 without one), "tcp:eth1?connections=2+send_buffer=4M"; they may differ from rank to rank,
+                                 tls not */
 } plait_comm_config;
 
 /* Makes a unique id for one communicator and starts listening for its ranks. Call it in the process that will be rank 0,

@@ -21,6 +21,7 @@
 #include "runtime/cores.h"
 #include "runtime/fabric.h"
 #include "runtime/messages.h"
+#include "runtime/near.h"
 #include "runtime/peer.h"
 #include "runtime/programs.h"
 #include "runtime/reach.h"
@@ -46,8 +47,8 @@ constexpr uint32_t kStillHere = bootstrap::Notice::kFirstFree + 3;
 
 // How the ranks lie.
 struct Levels {
-  int32_t near = 1;   // ranks of this host
-  int32_t hosts = 1;  // of the communicator
+  int32_t near = 1;    // ranks of this host
+  int32_t hosts = 1;   // of the communicator
   int32_t linked = 1;  // ranks whose chips links of their own join with this one's
   int32_t pods = 0;    // groups of such, ranks that are alone too; 0: there are none of two
 };
@@ -56,7 +57,8 @@ struct Levels {
 struct Agreed {
   collectives::Seating seating;
   std::shared_ptr<const collectives::Tuning> tuning;  // null: none
-  bool before_shm = false;  // some network is tried before shared memory
+  bool before_shm = false;                            // some network is tried before shared memory
+  HostRanks here{};                                   // who shares this host's NICs
 };
 
 class Communicator {
@@ -137,7 +139,7 @@ class Communicator {
 
   // join_network.cc: what joins it to ranks that it shares no memory with.
   Status join_networks(const transport::Bounds& bounds, Agreed& agreed);
-  Result<NetworkCard> open_networks(const Alternatives& networks);
+  Result<NetworkCard> open_networks(const Alternatives& networks, const HostRanks& here);
   Status read_network_cards(const std::vector<Bytes>& all, std::vector<NetworkCard>& cards) const;
   Result<std::vector<ReachCard>> tell_reach(const std::vector<NetworkCard>& cards, size_t before_shm,
                                             const transport::Bounds& bounds);
@@ -247,7 +249,7 @@ class Communicator {
   Local local_;
   std::vector<Way> ways_;  // by rank
   Levels levels_;
-  bool crowded_hosts_ = false;                // on some host ranks share cores; alike on all ranks
+  bool crowded_hosts_ = false;  // on some host ranks share cores; alike on all ranks
   std::array<const transport::Domain*, kMostAlternatives> bare_{};  // of fabric_, as they were opened
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null until it is needed, and for this rank
   std::vector<int32_t> known_;                // ranks with a Peer ...

@@ -15,6 +15,7 @@ namespace plait::runtime {
 struct Seat {
   uint64_t kernel = 0;  // of its boot id; 0: not known, alone
   cpu_set_t cpus{};     // none: not known (more of them than a cpu_set_t holds), all
+  uint64_t device = 0;  // that it works with (near_device); 0: none that was named
 };
 static_assert(std::is_trivially_copyable_v<Seat>);
 

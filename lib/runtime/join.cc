@@ -196,9 +196,13 @@ Status Communicator::share_identities(const transport::Bounds& bounds, Agreed& a
   const Status programs = read_programs();
   const auto networks = parse_alternatives(config_.network);
   if (!networks.ok()) return networks.status();
+  const auto device = near_device(*networks);
+  if (!device.ok()) return device.status();
+  Seat seat = my_seat();
+  seat.device = *device;
   append(mine, Info{fences_, fingerprint(tuning->get()), config_.deterministic,
                     programs.ok() ? programs_->fingerprint() : 0, uint32_t(before_shared_memory(*networks)),
-                    0, my_seat()});
+                    0, seat});
   mine.insert(mine.end(), identity.begin(), identity.end());
   auto all = group_->allgather(mine, bounds);
   if (!all.ok()) return all.status();
@@ -227,6 +231,7 @@ Status Communicator::share_identities(const transport::Bounds& bounds, Agreed& a
   levels_.hosts = int32_t(hosts.size());
   share_ = share_of(seats, size_t(config_.rank));
   policy_ = wait_policy(share_.crowded());
+  agreed.here = ranks_of_host(seats, agreed.seating.host_of, size_t(config_.rank));
   agreed.seating.cores = fewest_cores(seats, agreed.seating.host_of);
   if (differs >= 0) {
     log::warn("PLAIT_TUNING: {} and {} have different files, or one has none: nobody uses any", name_of(0),

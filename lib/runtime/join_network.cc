@@ -26,9 +26,9 @@ std::string quoted(const std::string& name) { return "\"" + name + "\""; }
 }  // namespace
 
 // Where there are several, those that cannot be had are left out, with a warning.
-Result<NetworkCard> Communicator::open_networks(const Alternatives& networks) {
+Result<NetworkCard> Communicator::open_networks(const Alternatives& networks, const HostRanks& here) {
   Place place{config_.interfaces, {}, config_.port_min, config_.port_max,
-              config_.link_mbps,  {}, config_.rank};
+              config_.link_mbps,  {}, config_.rank,     here};
   for (const Address& met : group_->contact(config_.rank).addresses) place.known.push_back(met.with_port(0));
   if (std::ranges::any_of(networks, wants_tls)) place.tls = tls_key(*group_);
   NetworkCard card{kind_of(networks), {}};
@@ -50,8 +50,8 @@ Result<NetworkCard> Communicator::open_networks(const Alternatives& networks) {
     fabric_.take_network(way_of(i), std::move(domain).value());
     const transport::Domain& taken = *fabric_.domain(way_of(i));  // wrapped, in tests
     const ByteView identity = taken.identity();
-    mine = {true, taken.capabilities().cost.bandwidth_Bps,
-            chips->has_value() ? int32_t((*chips)->chip) : -1, Bytes(identity.begin(), identity.end())};
+    mine = {true, taken.capabilities().cost.bandwidth_Bps, chips->has_value() ? int32_t((*chips)->chip) : -1,
+            Bytes(identity.begin(), identity.end())};
   }
   const bool any = std::ranges::any_of(card.networks, &OpenNetwork::open);
   return any ? Result<NetworkCard>(std::move(card)) : Result<NetworkCard>(std::move(last));
@@ -112,7 +112,7 @@ Result<std::vector<ReachCard>> Communicator::tell_reach(const std::vector<Networ
 Status Communicator::join_networks(const transport::Bounds& bounds, Agreed& agreed) {
   const auto networks = parse_alternatives(config_.network);
   if (!networks.ok()) return networks.status();
-  auto opened = open_networks(*networks);
+  auto opened = open_networks(*networks, agreed.here);
   auto all = group_->allgather(opened.ok() ? encode(*opened) : Bytes(), bounds);
   PLAIT_TRY(opened.status());
   if (!all.ok()) return all.status();

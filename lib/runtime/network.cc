@@ -87,6 +87,7 @@ Result<std::unique_ptr<Domain>> open_module(const RailSpec& rail, const Place& p
   if (!addresses.ok()) return addresses.status();
   const KeptSignals signals;
   auto domain = (*module)->open({.detail = rail.detail,
+                                 .options = rail.how,
                                  .addresses = addresses->all,
                                  .port_min = place.port_min,
                                  .port_max = place.port_max,
@@ -97,11 +98,12 @@ Result<std::unique_ptr<Domain>> open_module(const RailSpec& rail, const Place& p
   return domain;
 }
 
-Result<std::unique_ptr<Domain>> open_rail(const RailSpec& rail, const Place& place) {
+// `name`: as PLAIT_NETWORK has it.
+Result<std::unique_ptr<Domain>> open_rail(const RailSpec& rail, const std::string& name, const Place& place) {
   auto domain = rail.fabric == kTcp ? open_tcp(rail, place) : open_module(rail, place);
   if (domain.ok()) return domain;
   return Status(domain.status().code(),
-                "the network \"" + to_string(rail) + "\": " + std::string(domain.status().text()));
+                "the network \"" + name + "\": " + std::string(domain.status().text()));
 }
 
 }  // namespace
@@ -133,10 +135,14 @@ Result<std::optional<transport::ChipMap>> chips_of(const std::vector<RailSpec>& 
 
 Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails, const Place& place,
                                              RailWatch* watch) {
-  if (rails.size() == 1) return open_rail(rails.front(), place);
+  const auto settled = settle_near(rails, place);
+  if (!settled.ok())
+    return Status(settled.status().code(),
+                  "the network \"" + to_string(rails) + "\": " + std::string(settled.status().text()));
+  if (rails.size() == 1) return open_rail(settled->front(), to_string(rails.front()), place);
   std::vector<std::unique_ptr<Domain>> domains;
-  for (const RailSpec& rail : rails) {
-    auto domain = open_rail(rail, place);
+  for (size_t i = 0; i < rails.size(); i++) {
+    auto domain = open_rail((*settled)[i], to_string(rails[i]), place);
     if (!domain.ok()) return domain;
     domains.push_back(std::move(domain).value());
   }

@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "base/status.h"
+#include "runtime/near.h"
 #include "runtime/rail_spec.h"
 #include "transport/module.h"
 #include "transport/rails/rails.h"
@@ -25,6 +26,8 @@ struct Place {
   uint32_t link_mbps = 0;                             // 0: as the interface says
   std::shared_ptr<const transport::tcp::TlsKey> tls;  // where a rail wants TLS; null: there is no secret
   int rank = -1;
+  HostRanks here{};  // who shares this host's NICs; none: nobody else
+  std::string sysfs = "/sys";
 };
 
 // Who wants to know what becomes of rails, where there are several.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "topology/graph.h"
+
 namespace plait::runtime {
 namespace {
 
@@ -14,16 +16,33 @@ std::string fabrics() {
 }
 
 // What is behind the question mark of `one`, which is cut there.
-Result<RailOptions> take_options(std::string_view& one) {
+Status take_options(std::string_view& one, RailSpec& rail) {
   const size_t mark = one.find('?');
-  if (mark == one.npos) return RailOptions{};
-  auto options = parse_rail_options(one.substr(mark + 1));
-  if (!options.ok())
-    return Status(Code::invalid, "\"" + std::string(one) + "\": " + std::string(options.status().text()));
+  if (mark == one.npos) return {};
+  const std::string_view whole = one, text = one.substr(mark + 1),
+                         fabric = one.substr(0, one.find_first_of(":?"));
   one = one.substr(0, mark);
-  if (one.substr(0, one.find(':')) == kTcp) return options;
-  return Status(Code::invalid,
-                "the network \"" + std::string(one) + "\" takes no options behind a question mark: tcp does");
+  if (fabric == kTcp) {
+    auto options = parse_rail_options(text);
+    if (options.ok()) rail.options = *options;
+    return options.ok() ? Status()
+                        : Status(Code::invalid,
+                                 "\"" + std::string(whole) + "\": " + std::string(options.status().text()));
+  }
+  rail.how = text;
+  if (fabric == kVerbs) return {};
+  return Status(Code::invalid, "the network \"" + std::string(one) +
+                                   "\" takes no options behind a question mark: tcp and verbs do");
+}
+
+Status check_near(const RailSpec& rail) {
+  const bool takes = rail.fabric == kTcp || rail.fabric == kVerbs;
+  if (!takes || !rail.detail.starts_with(kNearDevice)) return {};
+  if (topology::parse_pci(std::string_view(rail.detail).substr(kNearDevice.size()))) return {};
+  return {Code::invalid,
+          "the network \"" + to_string(rail) +
+              "\": behind near= stands the PCI address of the device that this rank works with, as in "
+              "near=0000:3b:00.0"};
 }
 
 }  // namespace
@@ -31,7 +50,7 @@ Result<RailOptions> take_options(std::string_view& one) {
 std::span<const std::string_view> module_names() noexcept { return kModules; }
 
 std::string to_string(const RailSpec& rail) {
-  const std::string options = to_string(rail.options);
+  const std::string options = rail.fabric == kTcp ? to_string(rail.options) : rail.how;
   return rail.fabric + (rail.detail.empty() ? "" : ":" + rail.detail) +
          (options.empty() ? "" : "?" + options);
 }
@@ -41,16 +60,17 @@ Result<std::vector<RailSpec>> parse_network(std::string_view text) {
   while (true) {
     const size_t comma = text.find(',');
     std::string_view one = text.substr(0, comma);
-    auto options = take_options(one);
-    if (!options.ok()) return options.status();
+    RailSpec rail;
+    PLAIT_TRY(take_options(one, rail));
     const size_t colon = one.find(':');
-    RailSpec rail{std::string(one.substr(0, colon)),
-                  colon == one.npos ? std::string() : std::string(one.substr(colon + 1)), *options};
+    rail.fabric = one.substr(0, colon);
+    if (colon != one.npos) rail.detail = one.substr(colon + 1);
     if (rail.fabric.empty() && rails.empty() && text.empty()) rail.fabric = kTcp;
     if (rail.fabric != kTcp && std::ranges::find(module_names(), rail.fabric) == module_names().end()) {
       return Status(Code::invalid, "the network \"" + std::string(one) + "\" is none: there are " +
                                        fabrics() + ", each with a colon and what of it, if you like");
     }
+    PLAIT_TRY(check_near(rail));
     rails.push_back(std::move(rail));
     if (comma == text.npos) break;
     text.remove_prefix(comma + 1);
@@ -71,7 +91,7 @@ std::string to_string(const std::vector<RailSpec>& rails) {
 std::string kind_of(const std::vector<RailSpec>& rails) {
   std::string all;
   for (const RailSpec& rail : rails) {
-    const bool device = rail.fabric == kTcp || rail.fabric == "verbs" || rail.fabric == "icl";
+    const bool device = rail.fabric == kTcp || rail.fabric == kVerbs || rail.fabric == "icl";
     all += (all.empty() ? "" : ",") + (device ? rail.fabric : to_string(rail)) +
            (rail.options.tls ? "?tls=1" : "");
   }

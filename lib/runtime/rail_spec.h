@@ -13,15 +13,19 @@ namespace plait::runtime {
 
 constexpr std::string_view kTcp = "tcp";
 constexpr std::string_view kIcl = "icl";  // links of chips' own
+constexpr std::string_view kVerbs = "verbs";
+// In place of a device, of TCP and verbs: the nearest (near.h), to the rank's cores or to what is named.
+constexpr std::string_view kNear = "near", kNearDevice = "near=";
 // The fabrics that are modules.
 std::span<const std::string_view> module_names() noexcept;
 
 constexpr size_t kMostRails = 8;
 
-// "tcp", "tcp:eth1?tls=1", "ofi:tcp", "ucx", "verbs:mlx5_0": a fabric, what of it, and how.
+// "tcp", "tcp:eth1?tls=1", "ofi:tcp", "ucx", "verbs:mlx5_0?traffic_class=106": a fabric, what of it, and how.
 struct RailSpec {
   std::string fabric, detail;
   RailOptions options{};  // of TCP
+  std::string how{};      // those of a module, as they were given: it reads them
 };
 
 // Rails of a comma list; of an empty one, TCP. Code::invalid names what is wrong, and what there is.

@@ -35,7 +35,9 @@ struct Way {
   uint32_t hops = 0;       // from node to node
   double bytes_per_s = 0;  // of the narrowest part, the NIC's port too; 0: not known
 };
-// All working NICs of the node's host, nearest first: by path, then the fastest, then by hops.
+// By path, then the fastest, then by hops.
+bool nearer(const Way& x, const Way& y) noexcept;
+// All working NICs of the node's host, nearest first.
 std::vector<Way> nics_of(const Graph& graph, NodeId place);
 // For each chip (core, where there are none) one of its nearest NICs, so that NICs equally near get equally
 // many; kNone: its host has none.

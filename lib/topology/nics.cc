@@ -67,6 +67,12 @@ std::string_view name_of(Path path) noexcept {
   return kNames[size_t(path)];
 }
 
+bool nearer(const Way& x, const Way& y) noexcept {
+  if (x.path != y.path) return x.path < y.path;
+  if (x.bytes_per_s != y.bytes_per_s) return x.bytes_per_s > y.bytes_per_s;
+  return x.hops < y.hops;
+}
+
 std::vector<Way> nics_of(const Graph& g, NodeId place) {
   std::vector<Way> ways;
   const NodeId host = g.within(place, Kind::host);
@@ -82,11 +88,7 @@ std::vector<Way> nics_of(const Graph& g, NodeId place) {
     if (port > 0) way.bytes_per_s = way.bytes_per_s == 0 ? port : std::min(way.bytes_per_s, port);
     ways.push_back(way);
   }
-  std::stable_sort(ways.begin(), ways.end(), [](const Way& x, const Way& y) {
-    if (x.path != y.path) return x.path < y.path;
-    if (x.bytes_per_s != y.bytes_per_s) return x.bytes_per_s > y.bytes_per_s;
-    return x.hops < y.hops;
-  });
+  std::stable_sort(ways.begin(), ways.end(), nearer);
   return ways;
 }
 
@@ -98,9 +100,7 @@ std::vector<Way> rails(const Graph& g) {
     const std::vector<Way> ways = nics_of(g, place);
     const Way* best = nullptr;
     for (const Way& way : ways) {
-      const bool alike =
-          way.path == ways[0].path && way.bytes_per_s == ways[0].bytes_per_s && way.hops == ways[0].hops;
-      if (alike && (best == nullptr || load[way.nic] < load[best->nic])) best = &way;
+      if (!nearer(ways[0], way) && (best == nullptr || load[way.nic] < load[best->nic])) best = &way;
     }
     all.push_back(best != nullptr ? *best : Way{});
     if (best != nullptr) load[best->nic]++;

@@ -1,11 +1,10 @@
 // What the kernel tells of network interfaces and RDMA devices.
-#include <charconv>
 #include <filesystem>
 #include <map>
 
 #include "base/text.h"
-#include "documents/text_file.h"
 #include "topology/readers.h"
+#include "topology/sysfs_files.h"
 
 namespace plait::topology {
 namespace {
@@ -19,14 +18,6 @@ struct Port {
 using Ports = std::map<PciAddress, Port>;
 
 constexpr size_t kMostDevices = 4096;
-
-// The number that a file begins with; 0: none, or no file.
-double number_in(const fs::path& path) {
-  const auto text = documents::read_file(path, 4096);
-  double value = 0;
-  if (text.ok()) std::from_chars(text->data(), text->data() + text->size(), value);
-  return value > 0 && value < 1e9 ? value : 0;
-}
 
 // Adds the rates of the devices of a class: `rate` of a device's folder, bytes a second.
 template <class F>

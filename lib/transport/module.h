@@ -22,7 +22,8 @@ namespace plait::transport {
 
 // What a domain of a fabric is to be made of.
 struct RailRequest {
-  std::string detail;  // of PLAIT_NETWORK, behind the fabric's name and a colon; empty: the fabric chooses
+  std::string detail;   // of PLAIT_NETWORK, behind the fabric's name and a colon; empty: the fabric chooses
+  std::string options;  // behind a question mark, as base/option_text.h has them; empty: none
   std::vector<Address> addresses;       // of this host's interfaces that may be used, best first; ports 0
   uint16_t port_min = 0, port_max = 0;  // to listen on; 0: any
   double bandwidth_Bps = 0;             // of a link each way, as the user says; 0: as the device says

@@ -95,12 +95,23 @@ TEST(Network, OptionsThatAreWrongAreToldWithAllKeys) {
     for (const char* key : {"tls=", "connections=", "send_buffer=", "receive_buffer=", "pacing=", "engine="})
       EXPECT_NE(text_of(rails.status()).find(key), std::string::npos) << rails.status().text();
   }
-  for (const char* wrong : {"ucx?tls=1", "ofi:tcp?tls=1", "verbs?connections=2"}) {
+  for (const char* wrong : {"ucx?tls=1", "ofi:tcp?tls=1", "icl?mtu=256"}) {
     auto rails = parse_network(wrong);
     ASSERT_FALSE(rails.ok()) << wrong;
     EXPECT_NE(text_of(rails.status()).find("takes no options"), std::string::npos) << rails.status().text();
   }
   EXPECT_NE(text_of(parse_network("tcp?tls=1+engine=io_uring").status()).find("exclude"), std::string::npos);
+}
+
+TEST(Network, OptionsOfVerbsAreForItsModule) {
+  const auto rails = parse_network("verbs:mlx5_0/2?traffic_class=106+mtu=1024,verbs?retries=7,verbs");
+  ASSERT_TRUE(rails.ok()) << rails.status().text();
+  EXPECT_EQ((*rails)[0].detail, "mlx5_0/2");
+  EXPECT_EQ((*rails)[0].how, "traffic_class=106+mtu=1024");
+  EXPECT_EQ((*rails)[1].how, "retries=7");
+  EXPECT_EQ((*rails)[2].how, "");
+  EXPECT_EQ(to_string(*rails), "verbs:mlx5_0/2?traffic_class=106+mtu=1024,verbs?retries=7,verbs");
+  EXPECT_EQ(kind_of(*rails), "verbs,verbs,verbs");
 }
 
 TEST(Network, IsOfAnotherKindWithTls) {
