@@ -1,5 +1,6 @@
 // What the transport over inter-chip links reads out of band: tickets, keys, identities, and its address.
 #include "fuzz.h"
+#include "summed.h"
 #include "transport/icl/icl.h"
 #include "transport/icl/wire.h"
 
@@ -7,15 +8,6 @@ namespace plait::fuzz {
 namespace {
 
 using namespace transport::icl;
-
-// Random bytes hardly ever have the sum that they should.
-template <class T>
-Bytes with_sum(ByteView bytes) {
-  T value;
-  if (!take(bytes, value) || !bytes.empty()) return {};
-  value.sum = transport::sum_of(value);
-  return Bytes(bytes_of(value).begin(), bytes_of(value).end());
-}
 
 void try_ticket(ByteView bytes) {
   const auto ticket = parse_ticket(bytes);

@@ -1,6 +1,7 @@
 // What the TCP transport reads: frame headers off a connection, hellos of whoever connects, tickets, keys and
 // identities that came out of band.
 #include "fuzz.h"
+#include "summed.h"
 #include "transport/tcp/frame.h"
 #include "transport/tcp/wire.h"
 
@@ -12,15 +13,6 @@ using transport::describe;
 using transport::kMaxTransfer;
 using transport::Refusal;
 using transport::sum_of;
-
-// Random bytes hardly ever have the sum that they should: so the last field is made right now and then.
-template <class T>
-Bytes with_sum(ByteView bytes) {
-  T value;
-  if (!take(bytes, value) || !bytes.empty()) return {};
-  value.sum = sum_of(value);
-  return Bytes(bytes_of(value).begin(), bytes_of(value).end());
-}
 
 void try_header(ByteView bytes) {
   const auto h = parse_header(bytes);

@@ -1,5 +1,6 @@
 // What the verbs transport reads out of band: tickets, keys and identities.
 #include "fuzz.h"
+#include "summed.h"
 #include "transport/verbs/wire.h"
 
 namespace plait::fuzz {
@@ -7,15 +8,6 @@ namespace {
 
 using namespace transport::verbs;
 using rdma::Immediate, rdma::kCounters, rdma::kMaxAdd, rdma::kSlots, rdma::pack, rdma::unpack;
-
-// Random bytes hardly ever have the sum that they should: so the last field is made right now and then.
-template <class T>
-Bytes with_sum(ByteView bytes) {
-  T value;
-  if (!take(bytes, value) || !bytes.empty()) return {};
-  value.sum = transport::sum_of(value);
-  return Bytes(bytes_of(value).begin(), bytes_of(value).end());
-}
 
 void try_ticket(ByteView bytes) {
   const auto ticket = parse_ticket(bytes);
