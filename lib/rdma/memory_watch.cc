@@ -175,9 +175,9 @@ bool MemoryWatch::holds(uint32_t watched) noexcept {
   Range& range = ranges_[watched];
   uffdio_writeprotect nothing{};
   nothing.range = {range.begin, kPageBytes};
-  if (ioctl(events_.get(), UFFDIO_WRITEPROTECT, &nothing) != 0) return false;
+  const bool mapped = ioctl(events_.get(), UFFDIO_WRITEPROTECT, &nothing) == 0;
   const std::lock_guard guard(lock_);
-  return range.state == Range::good;
+  return mapped && range.state == Range::good;
 }
 
 // What others watch, too, stays watched: once too much is no harm. What is gone may be somebody else's now.

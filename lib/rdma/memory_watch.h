@@ -31,7 +31,7 @@ class Watch {
   // also when that cannot be known just now. A system call.
   virtual bool holds(uint32_t watched) noexcept = 0;
   virtual void end(uint32_t watched) noexcept = 0;
-  // Grows whenever something happened to what is watched.
+  // Grows whenever something happened to what is watched: a moment later, but before holds() says so.
   virtual uint64_t changes() const noexcept = 0;
 };
 
