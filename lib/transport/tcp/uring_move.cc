@@ -79,7 +79,7 @@ void UringEngine::ended(Feed& feed, int result) noexcept {
 
 bool UringEngine::drain(Connection& connection, size_t& budget) noexcept {
   if (Feed* feed = feed_of(connection)) {
-    if (feed->phase == Phase::fed) leave(*feed);
+    if (feed->phase == Phase::fed || !feed->asked) leave(*feed);
     take(budget);
     if (connection.feed != 0) return false;
   }

@@ -10,8 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "rig.h"
-#include "transport/tcp/socket.h"
+#include "raw_peer.h"
 
 namespace plait::transport::tcp::test {
 namespace {
@@ -89,6 +88,23 @@ TEST(TcpEngine, BulkOnTheConnectionOfSmallThings) {
   EXPECT_TRUE(moves(pair, 64, 0));
   EXPECT_TRUE(moves(pair, size_t{4} << 20, 0));
   EXPECT_TRUE(moves(pair, 64, 0));
+}
+
+// The end of the connection comes while the ring is leaving it to be polled.
+TEST(TcpEngine, APeerThatDiesWithinBulkOnTheConnectionOfSmallThings) {
+  NEEDS_URING();
+  Side side(1, uring());
+  RawPeer peer(side);
+  ASSERT_TRUE(peer.connect());
+  Bytes memory(size_t{64} << 10);
+  const auto region = side.domain->expose({memory.data(), memory.size()}, Access::write).value();
+  Key key;
+  std::memcpy(&key, region->key().data(), sizeof key);
+  peer.say(0, Header{'P', 0, 0, 0, 0, key.slot, uint32_t(memory.size()), key.nonce, 0, 0});
+  peer.say(0, memory.data(), 100);
+  peer.lanes[0].reset();
+  EXPECT_TRUE(peer.poll_until([&] { return side.count(1) == 1; }));
+  EXPECT_EQ(side.code(1), Code::peer);
 }
 
 // What a thread asked of its ring ends with the thread; what others do does not.
