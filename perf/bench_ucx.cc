@@ -1,6 +1,8 @@
 // What plait's put with a signal costs over UCX, beside the same loop with bare UCP calls:
 //
-//   bench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [TRANSPORTS [am | acked | put]]
+//   bench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [-o OFFSET] [TRANSPORTS [am | acked | put]]
+//
+// OFFSET: where what is sent, and where it goes, begins in its page; 16 if none, as with malloc.
 //
 // TRANSPORTS as UCX_TLS, "tcp" if none. The bare loop is UCX as it comes, which chooses the protocol:
 //
@@ -13,11 +15,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 
 #include "base/clock.h"
+#include "base/pages.h"
 #include "perf/fabric/duel.h"
 #include "transport/ucx/ucx.h"
 
@@ -36,14 +40,36 @@ constexpr unsigned kMessage = 1, kAnswer = 2;
 
 enum class Mode : uint8_t { am, acked, put };
 
+constexpr size_t kOffset = 16;
+
+// What is sent, and behind it where it comes.
+class Memory {
+ public:
+  Status make(size_t bytes, size_t offset) {
+    pages_ = map_pages(bytes + offset);
+    if (!pages_) return Status(Code::memory, "no memory for the messages");
+    bytes_ = {pages_.data() + offset, bytes};
+    std::ranges::fill(bytes_, std::byte(0));
+    return {};
+  }
+  std::byte* data() const noexcept { return bytes_.data(); }
+  size_t size() const noexcept { return bytes_.size(); }
+  std::byte& operator[](size_t i) const noexcept { return bytes_[i]; }
+
+ private:
+  Mapping pages_;
+  std::span<std::byte> bytes_;
+};
+
 std::string device_of(const std::string& transports) { return transports == "tcp" ? "lo" : ""; }
 
 Status late() { return Status(Code::timeout, "nothing moved for 20 s"); }
 
 class Plait final : public Contestant {
  public:
-  Plait(std::string transports, Mode mode)
+  Plait(std::string transports, Mode mode, size_t offset)
       : transports_(std::move(transports)),
+        offset_(offset),
         streamed_(mode == Mode::acked ? When::delivered : When::reusable) {}
 
   Status meet(const Party& party, size_t most) override {
@@ -61,7 +87,7 @@ class Plait final : public Contestant {
     if (!ticket.ok()) return ticket.status();
     PLAIT_TRY(end_->connect(*ticket));
     PLAIT_TRY(wait([&] { return end_->state() != State::connecting; }));
-    memory_.resize(2 * most);
+    PLAIT_TRY(memory_.make(2 * most, offset_));
     auto region = domain_->expose({memory_.data(), memory_.size()}, Access::both);
     if (!region.ok()) return region.status();
     region_ = std::move(*region);
@@ -128,9 +154,10 @@ class Plait final : public Contestant {
   }
 
   const std::string transports_;
+  const size_t offset_;
   const When streamed_;
   int rank_ = 0;
-  Bytes memory_;
+  Memory memory_;
   std::unique_ptr<Domain> domain_;
   std::unique_ptr<Region> region_;
   std::unique_ptr<Endpoint> end_;
@@ -147,12 +174,15 @@ Status check(ucs_status_t status, const char* what) {
 
 class Bare final : public Contestant {
  public:
-  Bare(std::string transports, Mode mode)
-      : transports_(std::move(transports)), puts_(mode == Mode::put), acked_(mode == Mode::acked) {}
+  Bare(std::string transports, Mode mode, size_t offset)
+      : transports_(std::move(transports)),
+        offset_(offset),
+        puts_(mode == Mode::put),
+        acked_(mode == Mode::acked) {}
 
   Status meet(const Party& party, size_t most) override {
     rank_ = party.rank();
-    memory_.resize(2 * most);
+    PLAIT_TRY(memory_.make(2 * most, offset_));
     most_ = most;
     PLAIT_TRY(start());
     ucp_worker_attr_t attr{};
@@ -334,9 +364,10 @@ class Bare final : public Contestant {
   }
 
   const std::string transports_;
+  const size_t offset_;
   const bool puts_, acked_;
   int rank_ = 0;
-  Bytes memory_;
+  Memory memory_;
   size_t most_ = 0;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
@@ -348,24 +379,37 @@ class Bare final : public Contestant {
   std::deque<void*> posted_;
 };
 
+// `-o OFFSET`, out of the arguments. False: that is no place in a page.
+bool take_offset(std::vector<std::string>& rest, size_t& offset) {
+  const auto at = std::ranges::find(rest, "-o");
+  if (at == rest.end()) return true;
+  if (at + 1 == rest.end()) return false;
+  const std::string text = *(at + 1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offset);
+  rest.erase(at, at + 2);
+  return error == std::errc() && end == text.data() + text.size() && offset < kPageBytes;
+}
+
 int run(int argc, char** argv) {
   fabric::Options options;
   std::vector<std::string> rest;
+  size_t offset = kOffset;
   const Status parsed = fabric::parse(argc, argv, options, rest);
   constexpr std::array<std::string_view, 3> kModes = {"am", "acked", "put"};
+  const bool placed = take_offset(rest, offset);
   const auto mode = rest.size() < 2 ? kModes.begin() : std::ranges::find(kModes, rest[1]);
-  if (!parsed.ok() || rest.size() > 2 || mode == kModes.end()) {
-    std::fprintf(
-        stderr,
-        "%s\nbench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [TRANSPORTS [am | acked | put]]\n",
-        std::string(parsed.text()).c_str());
+  if (!parsed.ok() || !placed || rest.size() > 2 || mode == kModes.end()) {
+    std::fprintf(stderr,
+                 "%s\nbench_ucx [-b BYTES] [-e BYTES] [-r ROUNDS] [-t SECONDS] [-o OFFSET] [TRANSPORTS [am | "
+                 "acked | put]]\n",
+                 std::string(parsed.text()).c_str());
     return 2;
   }
   const std::string transports = rest.empty() ? "tcp" : rest[0];
   const auto chosen = Mode(mode - kModes.begin());
   const auto make = [&](int which) -> Result<std::unique_ptr<Contestant>> {
-    if (which == 0) return std::unique_ptr<Contestant>(std::make_unique<Plait>(transports, chosen));
-    return std::unique_ptr<Contestant>(std::make_unique<Bare>(transports, chosen));
+    if (which == 0) return std::unique_ptr<Contestant>(std::make_unique<Plait>(transports, chosen, offset));
+    return std::unique_ptr<Contestant>(std::make_unique<Bare>(transports, chosen, offset));
   };
   return fabric::duel("ucx over " + transports + ", bare: " + std::string(*mode), make, options);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "transport/am/endpoint.h"
+#include "transport/am/lookout.h"
 
 namespace plait::transport::am {
 
@@ -32,6 +33,7 @@ class MessageDomain : public Domain {
   const Maker& maker() const noexcept { return maker_; }
   Pools& pools() noexcept { return pools_; }
   RegionTable& regions() noexcept { return *regions_; }
+  Lookout& lookout() noexcept { return lookout_; }
   void has_work(MessageEndpoint& endpoint) noexcept {
     if (std::exchange(endpoint.listed, true)) return;
     busy_.push_back(&endpoint);
@@ -71,6 +73,7 @@ class MessageDomain : public Domain {
   std::vector<MessageEndpoint*> endpoints_;  // by place
   std::vector<MessageEndpoint*> busy_;       // with something to send, or Dones
   OrphanedDones orphans_{pools_.dones};
+  Lookout lookout_;
 };
 
 }  // namespace plait::transport::am

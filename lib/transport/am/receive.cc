@@ -10,6 +10,7 @@ namespace plait::transport::am {
 void MessageEndpoint::receive(const Header& h, ByteView body) noexcept {
   const Kind kind = Kind(h.kind);
   unanswered_ = 0;
+  domain_->lookout().saw(body.size());
   if (kind == Kind::hello && (state_ == State::opened || h.value == theirs_.endpoint)) {
     heard_ = h.value;
     become_ready();

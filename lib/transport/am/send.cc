@@ -49,7 +49,10 @@ void end_put(Header& h, When when, const Signal& signal) noexcept {
   }
   if (counted(Kind(h.kind))) ++out_number_;
   unanswered_ += manners_.before + sizeof(Header) + m.bytes;
-  if (put) pacer_.sent(m.bytes);
+  if (put) {
+    pacer_.sent(m.bytes);
+    domain_->lookout().sent(m.bytes);
+  }
   if (marks) pacer_.mark(asked_, asks_alone);
   if ((h.flags & kAsked) != 0) ++asked_;
   return sent;

@@ -120,7 +120,7 @@ ucs_status_t UcxDomain::on_message(void* owner, const void* header, size_t heade
 size_t UcxDomain::poll(std::span<Done> done) noexcept {
   // Dones that wait are handed out without a system call, every other time.
   rested_ = !rested_ && !done.empty() && !idle();
-  if (!rested_) ucp_worker_progress(library_->worker());
+  if (!rested_ && lookout().due()) lookout().looked(ucp_worker_progress(library_->worker()) != 0);
   if (std::exchange(lost_, 0) != 0) {
     for (auto& peer : peers_) {
       if (peer->error != UCS_OK && peer->end != nullptr) lose(*peer);

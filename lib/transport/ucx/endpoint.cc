@@ -22,7 +22,7 @@ UcxEndpoint::UcxEndpoint(UcxDomain& domain, const am::TicketHead& mine, uint64_t
     : MessageEndpoint(domain, mine, cookie,
                       {.piece = domain.library().piece(),
                        .before = domain.library().transports() == "tcp" ? size_t{5 + 8} : 0,  // UCT's, UCP's
-                       .under_way = size_t{4} << 20,
+                       .under_way = size_t{2} << 20,
                        .out_of_turn = "UCX_MAX_EAGER_RAILS must be 1"}) {
   announce(domain.library().address());
 }
