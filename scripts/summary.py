@@ -1,8 +1,9 @@
 """Sums up what `meson test` left in build folders: counts single GoogleTest cases, names what was skipped and why,
 repeats which failed, and ends with one line: N passed, N failed, N skipped. Exit status 1 when anything failed.
 
-Usage: python3 scripts/summary.py [--skipped "NAME: REASON"]... BUILD_FOLDER...
+Usage: python3 scripts/summary.py [--skipped "NAME: REASON"]... [--times TEXT] BUILD_FOLDER...
 --skipped: what could not even be built here, and so is in no log.
+--times: what took how long, to be repeated near the end.
 """
 
 import argparse
@@ -15,6 +16,7 @@ CASE_END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)(?:, where .*)? \(
 CASE_BEGIN = re.compile(r"^\[ RUN +\] (\S+)$")
 SKIP_PLACE = re.compile(r"^\S+:\d+: Skipped$")
 LONGEST_REASON = 300
+SLOWEST = 4  # tests of a folder that are named
 STATE = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 
@@ -46,7 +48,7 @@ def reason_of(text):
 
 def results_of(test):
     """(name, state, reason) of each thing counted in one entry of meson's log."""
-    result, name = test["result"], test["name"]
+    result, name = test["result"], name_of(test)
     output = test.get("stdout", "") + test.get("stderr", "")
     good = result in ("OK", "EXPECTEDFAIL")
     found = [(f"{name}: {case}", state, reason_of(text)) for case, state, text in cases_of(test.get("stdout", ""))]
@@ -71,29 +73,53 @@ def load(folder):
 def arguments():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--skipped", action="append", default=[])
+    parser.add_argument("--times", default="")
     parser.add_argument("folders", nargs="*")
     return parser.parse_args()
 
 
-def main(folders, skipped):
-    counts, notes = dict.fromkeys(STATE.values(), 0), {"failed": [], "skipped": []}
-    counts["skipped"] = len(skipped)
-    notes["skipped"] = [f"  {one}" for one in skipped]
+def name_of(test):
+    return test["name"].split(" / ")[-1]  # behind its suites
+
+
+def slowest_of(tests):
+    first = sorted(tests, key=lambda test: -test["duration"])[:SLOWEST]
+    return ", ".join(f"{name_of(test)} {test['duration']:.0f} s" for test in first)
+
+
+def print_skipped(skipped):
+    """skipped: {reason: {name: [folders]}}. A line for each reason."""
+    if skipped:
+        print("== skipped, and why")
+    for reason, names in sorted(skipped.items()):
+        print(f"  {reason}:", "; ".join(f"{name} ({', '.join(folders)})" for name, folders in names.items()))
+
+
+def main(folders, unbuilt, times):
+    counts, failed, skipped = dict.fromkeys(STATE.values(), 0), [], {}
+    counts["skipped"] = len(unbuilt)
+    for one in unbuilt:
+        name, _, reason = one.partition(": ")
+        skipped.setdefault(reason, {})[name] = ["all"]
     for folder in folders:
-        ran = 0
-        for test in load(folder):
+        tests, ran = list(load(folder)), 0
+        for test in tests:
             for name, state, reason in results_of(test):
                 ran += 1
                 counts[state] += 1
-                if state in notes:
-                    notes[state].append(f"  {folder}: {name}: {reason}")
-        print(f"== {folder}: {ran} tests")
-    for state, title in (("skipped", "skipped, and why"), ("failed", "FAILED (logs are above)")):
-        if notes[state]:
-            print(f"== {title}", *notes[state], sep="\n")
+                if state == "skipped":
+                    skipped.setdefault(reason, {}).setdefault(name, []).append(folder)
+                elif state == "failed":
+                    failed.append(f"  {folder}: {name}: {reason}")
+        print(f"== {folder}: {ran} tests; the slowest: {slowest_of(tests)}")
+    print_skipped(skipped)
+    if times:
+        print(f"== {times}")
+    if failed:
+        print("== FAILED (logs are above)", *failed, sep="\n")
     print(", ".join(f"{count} {state}" for state, count in counts.items()))
     return 1 if counts["failed"] or not counts["passed"] else 0
 
 
 given = arguments()
-sys.exit(main(given.folders, given.skipped))
+sys.exit(main(given.folders, given.skipped, given.times))
