@@ -75,7 +75,7 @@ void Bench::measure_pair(const Dtype& dtype, const Op& op, int root, size_t byte
   c.in_place = true;
   Row together = both ? measure(c) : apart;
   if (rank() != 0) return;
-  print_row(apart, both ? &together : nullptr);
+  print_row(options_, apart, both ? &together : nullptr);
   rows_.push_back(apart);
   if (both) rows_.push_back(together);
 }
@@ -105,7 +105,7 @@ Row Bench::measure(Case c) {
           ranks_.transport(),
           options_.iterations,
           timing.median_us,
-          timing.p99_us};
+          timing.calls};
   if (options_.checks > 0) check(c, at, row);
   ranks_.must(plait_request_free(plan_), describe(c));
   plan_ = nullptr;
@@ -150,14 +150,14 @@ Bench::Timing Bench::time(const Case& c, const Pointers& at) {
   for (int i = 0; i < options_.warmup; ++i) call(c, at);
   auto one = [&] { call(c, at); };
   const int batch = batch_of(ranks_.glance(4, one));
-  std::vector<double> samples = ranks_.sample(options_.iterations, batch, one);
+  std::vector<double> samples = ranks_.sample(options_.iterations, batch, one, options_.whose);
   double median = percentile(samples, 0.5);
   // A batch hides how long its slowest call took: the tail is measured on single calls.
   if (batch > 1) {
     const int few = std::min(kPercentileSamples, kPercentileSamplesAnIteration * options_.iterations);
-    samples = ranks_.sample(std::max(few, options_.iterations), 1, one);
+    samples = ranks_.sample(std::max(few, options_.iterations), 1, one, options_.whose);
   }
-  return {median, percentile(samples, 0.99)};
+  return {median, spread_of(std::move(samples))};
 }
 
 void Bench::check(const Case& c, const Pointers& at, Row& row) {

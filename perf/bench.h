@@ -28,7 +28,8 @@ class Bench {
 
  private:
   struct Timing {
-    double median_us, p99_us;
+    double median_us;
+    Spread calls;
   };
 
   void allocate();

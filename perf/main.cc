@@ -11,6 +11,7 @@
 
 #include "perf/bench.h"
 #include "perf/options.h"
+#include "perf/plot.h"
 
 namespace plait::perf {
 namespace {
@@ -47,7 +48,8 @@ bool conclude(const Options& options, const Bench& bench, bool completed) {
   if (completed && timed) print_foot(bench.rows());
   if (completed && !timed) print_comparison_foot(bench.comparisons());
   auto write = [&](const auto& rows) { return options.json.empty() || write_json(options.json, rows); };
-  const bool written = timed ? write(bench.rows()) : write(bench.comparisons());
+  const bool written = (timed ? write(bench.rows()) : write(bench.comparisons())) &&
+                       (options.plot.empty() || write_plot(options.plot, bench.rows()));
   return completed && written && total_wrong(bench.rows()) == 0;
 }
 

@@ -28,15 +28,15 @@ COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
   -o OP,...        sum (default), prod, min, max, avg; or all
   -r RANK          root (default 0); all: a row for each
   -R 0, 1 or 2     memory: plain, of plait_mem_alloc (default), plain registered
-  --mixed-memory   odd ranks use plain memory
-  -A ALGORITHM     instead of plait's choice
+  -A ALGORITHM     not plait's choice; --mixed-memory: odd ranks' is plain
   -T SEC, -t N     deadline of a call; ranks as threads in each process
   --plan           persistent plans instead of calls
   --explain        all that could run: predicted, tuned, measured in -n rounds
   --regret         plait's choice by the best of these
-  -J, --json FILE  rank 0 writes the rows there: a JSON array, an object a row
+  -a 0 to 3, -I    rank 0's time, mean, least, most (3, default); calls' spread
+  -J, --json FILE  writes the rows; --plot FILE.svg draws them
   --show-config    the PLAIT_* variables, and where each value comes from
-time: median of the slowest rank in each iteration. Status 1: wrong or failed.
+time: median of the iterations. Status 1: wrong or failed.
 
 Examples:
   plait-run -n 4 plait-perf allreduce -b 8 -e 64M -f 8
@@ -47,7 +47,7 @@ Examples:
 struct Raw {  // as written on the command line
   std::string collective, first = "8", last = "64M", step, dtypes = "float32", ops = "sum", root = "0";
   double factor = 8;
-  int memory = 1;
+  int memory = 1, whose = 3;
   bool explain = false, regret = false;
 };
 
@@ -120,6 +120,9 @@ void add_options(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("-T,--timeout", o.timeout_s)->check(CLI::Range(0.0, 1e7));
   app.add_option("-t,--threads", o.threads)->check(CLI::Range(1, 1024));
   app.add_option("-J,--json", o.json);
+  app.add_option("--plot", o.plot);
+  app.add_option("-a,--average", raw.whose)->check(CLI::Range(0, 3));
+  app.add_flag("-I,--iterations", o.iterations_shown);
 }
 
 void settle_root(Options& o, const Raw& raw) {
@@ -143,8 +146,13 @@ void settle(Options& o, const Raw& raw, bool last_given) {
   if (!o.collective->reduces) o.ops.resize(1);
   if (!o.collective->moves_data()) o.dtypes.resize(1);
   o.memory = Memory(raw.memory);
+  o.whose = Whose(raw.whose);
   o.mode = raw.explain ? Mode::explain : raw.regret ? Mode::regret : Mode::time;
-  if (o.mode != Mode::time && o.plan) throw Mistake("--plan does not go with --explain or --regret");
+  if (o.mode != Mode::time && (o.plan || o.iterations_shown || !o.plot.empty()))
+    throw Mistake((o.plan               ? "--plan"
+                   : o.iterations_shown ? "-I"
+                                        : "--plot") +
+                  std::string(" does not go with --explain or --regret"));
   settle_root(o, raw);
 }
 

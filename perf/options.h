@@ -10,6 +10,7 @@
 #include "perf/collective.h"
 #include "perf/dtype.h"
 #include "perf/memory.h"
+#include "perf/ranks.h"
 
 namespace plait::perf {
 
@@ -33,7 +34,9 @@ struct Options {
   std::string algorithm;      // empty: plait chooses
   double timeout_s = 0;       // 0: plait's own
   int threads = 1;            // ranks in this process
-  std::string json;           // file for the rows, or empty
+  std::string json, plot;     // files for the rows, or empty
+  Whose whose = Whose::slowest;
+  bool iterations_shown = false;  // the spread of single calls, too
 
   Memory memory_of(int rank) const { return mixed_memory && rank % 2 == 1 ? Memory::plain : memory; }
 };

@@ -21,6 +21,18 @@ class Failure : public std::runtime_error {
 // The nearest-rank percentile. Sorts `samples`, which must not be empty.
 double percentile(std::vector<double>& samples, double fraction);
 
+// Of single calls.
+struct Spread {
+  double least_us, most_us, p99_us;
+  double variation;  // the standard deviation by the mean
+};
+Spread spread_of(std::vector<double> calls_us);  // not none
+
+// Which rank's time an iteration is said to take.
+enum class Whose : uint8_t { first, mean, fastest, slowest };
+// Of the ranks' times, which must not be none.
+double time_of(Whose whose, std::span<const double> ranks);
+
 // Everything but the accessors is collective, and throws Failure.
 class Ranks {
  public:
@@ -48,12 +60,12 @@ class Ranks {
   // by it.
   template <class Call>
   double glance(int calls, Call call);
-  // Microseconds a call, once for each of so many samples of `batch` calls: of the slowest rank in it.
+  // Microseconds a call, once for each of so many samples of `batch` calls.
   template <class Call>
-  std::vector<double> sample(int samples, int batch, Call call);
+  std::vector<double> sample(int samples, int batch, Call call, Whose whose = Whose::slowest);
 
  private:
-  std::vector<double> slowest(std::vector<double> own);
+  std::vector<double> of(Whose whose, const std::vector<double>& own);
 
   plait_comm* comm_;
   int32_t rank_ = 0, size_ = 1, hosts_ = 1;
@@ -84,7 +96,7 @@ double Ranks::glance(int calls, Call call) {
 }
 
 template <class Call>
-std::vector<double> Ranks::sample(int samples, int batch, Call call) {
+std::vector<double> Ranks::sample(int samples, int batch, Call call, Whose whose) {
   std::vector<double> own(static_cast<size_t>(samples));
   must(plait_barrier(comm_, nullptr, nullptr), "barrier");
   int64_t begin = now_ns();
@@ -94,7 +106,7 @@ std::vector<double> Ranks::sample(int samples, int batch, Call call) {
     one = double(end - begin) / 1e3 / batch;
     begin = end;
   }
-  return slowest(std::move(own));
+  return of(whose, own);
 }
 
 }  // namespace plait::perf

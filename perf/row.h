@@ -20,7 +20,8 @@ struct Row {
   bool in_place;
   std::string algorithm, transport;
   int iterations;
-  double median_us, p99_us;
+  double median_us;
+  Spread calls;
   std::optional<uint64_t> wrong = {};  // elements; none: not checked
   double checked_most_us = 0;          // of the checked calls, on the slowest rank
 
@@ -39,7 +40,7 @@ std::string number(double value);
 
 void print_head(const Options& options, const std::vector<Member>& members, const std::string& transport);
 // `in_place` is nullptr where there is no such thing.
-void print_row(const Row& out_of_place, const Row* in_place);
+void print_row(const Options& options, const Row& out_of_place, const Row* in_place);
 // Also for a run that failed half-way: `wrong` of what was checked until then.
 void print_foot(const std::vector<Row>& rows);
 

@@ -29,6 +29,12 @@ std::string names(const std::vector<const T*>& all) {
   return text;
 }
 
+const char* whose_name(Whose whose) {
+  constexpr const char* kNames[] = {"of rank 0", "mean of ranks", "of the fastest rank",
+                                    "of the slowest rank"};
+  return kNames[size_t(whose)];
+}
+
 void print_members(const std::vector<Member>& members, const std::string& transport) {
   constexpr size_t kShown = 16;
   for (size_t i = 0; i < members.size() && i < kShown; ++i) {
@@ -42,6 +48,18 @@ void print_placement(const Row& r) {
   std::string wrong = r.wrong ? std::to_string(*r.wrong) : "N/A";
   std::printf("  %8s %7s %7s %7s", number(r.median_us).c_str(), number(r.algorithm_GBps()).c_str(),
               number(r.bus_GBps()).c_str(), wrong.c_str());
+}
+
+void print_calls(const Spread& s) {
+  std::printf("  %8s %8s %8s %5.0f", number(s.least_us).c_str(), number(s.most_us).c_str(),
+              number(s.p99_us).c_str(), 100 * s.variation);
+}
+
+// A line of the head: once for each placement, behind what stands before them.
+void print_columns(const char* before, const char* placement, const char* calls) {
+  std::printf("# %s%s%s", before, placement, placement);
+  if (calls != nullptr) std::printf("%s%s", calls, calls);
+  std::printf("\n");
 }
 
 // Of at most 8 letters: of the long ones there is an alias that other tools print.
@@ -64,28 +82,33 @@ void print_head(const Options& o, const std::vector<Member>& members, const std:
   std::printf("\n");
   const char* odd = o.mixed_memory ? " (odd ranks: plain)" : "";
   if (o.mode == Mode::time) {
-    std::printf("# %d iterations after %d to warm up, %d checked; memory: %s%s; algorithm: %s\n",
+    std::printf("# %d iterations after %d to warm up, %d checked; memory: %s%s; algorithm: %s; time: %s\n",
                 o.iterations, o.warmup, o.checks, memory_name(o.memory), odd,
-                o.algorithm.empty() ? "chosen by plait" : o.algorithm.c_str());
+                o.algorithm.empty() ? "chosen by plait" : o.algorithm.c_str(), whose_name(o.whose));
   } else {
     std::printf("# %d rounds, not checked; memory: %s%s; algorithms take turns\n", o.iterations,
                 memory_name(o.memory), odd);
   }
   print_members(members, transport);
   if (o.mode != Mode::time) return print_comparison_head(o);
-  std::printf("#\n# %42s  %32s  %32s\n", "", "out-of-place          ", "in-place            ");
-  std::printf("# %10s %10s %8s %6s %4s  %8s %7s %7s %7s  %8s %7s %7s %7s\n", "size", "count", "type", "redop",
-              "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
-  std::printf("# %10s %10s %8s %6s %4s  %8s %7s %7s %7s  %8s %7s %7s %7s\n", "(B)", "(elements)", "", "", "",
-              "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
+  const bool calls = o.iterations_shown;
+  std::printf("#\n# %42s  %32s  %32s", "", "out-of-place          ", "in-place            ");
+  if (calls) std::printf("  %32s  %32s", "calls, out-of-place     ", "calls, in-place       ");
+  std::printf("\n");
+  print_columns("      size      count     type  redop root", "      time   algbw   busbw  #wrong",
+                calls ? "       min      max      p99    cv" : nullptr);
+  print_columns("       (B) (elements)                     ", "      (us)  (GB/s)  (GB/s)        ",
+                calls ? "      (us)     (us)     (us)   (%)" : nullptr);
 }
 
-void print_row(const Row& r, const Row* in_place) {
+void print_row(const Options& o, const Row& r, const Row* in_place) {
   std::printf("  %10zu %10zu %8s %6s %4d", r.bytes, r.count,
               r.collective->moves_data() ? short_name(*r.dtype) : "none",
               r.collective->reduces ? r.op->name : "none", r.collective->has_root ? r.root : -1);
   print_placement(r);
   if (in_place != nullptr) print_placement(*in_place);
+  if (o.iterations_shown) print_calls(r.calls);
+  if (o.iterations_shown && in_place != nullptr) print_calls(in_place->calls);
   std::printf("\n");
   std::fflush(stdout);
 }

@@ -236,6 +236,63 @@ TEST(PlaitPerf, TellsTheRegret) {
   }
 }
 
+size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+TEST(PlaitPerf, TellsHowCallsVary) {
+  Outcome o = ranks(2, Words{"allgather", "-b", "64", "-e", "64", "-I"} + kShort);
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto table = rows(o.out);
+  ASSERT_EQ(table.size(), 1u) << o.out;
+  ASSERT_EQ(table[0].size(), 21u) << o.out;
+  for (size_t at : {size_t{13}, size_t{17}}) {  // min, max, p99
+    EXPECT_LE(std::stod(table[0][at]), std::stod(table[0][at + 2])) << o.out;
+    EXPECT_LE(std::stod(table[0][at + 2]), std::stod(table[0][at + 1])) << o.out;
+  }
+  Outcome barrier = ranks(2, Words{"barrier", "-I"} + kShort);
+  ASSERT_EQ(rows(barrier.out).size(), 1u) << barrier.out << barrier.err;
+  EXPECT_EQ(rows(barrier.out)[0].size(), 13u) << barrier.out;
+}
+
+TEST(PlaitPerf, TakesTheTimeOfWhoWasAskedFor) {
+  for (const auto& [whose, said] : std::map<std::string, std::string>{{"0", "of rank 0"},
+                                                                      {"1", "mean of ranks"},
+                                                                      {"2", "of the fastest rank"},
+                                                                      {"3", "of the slowest rank"}}) {
+    Outcome o = ranks(2, Words{"allreduce", "-b", "8", "-e", "8", "-a", whose} + kShort);
+    EXPECT_EQ(o.status, 0) << o.err;
+    EXPECT_TRUE(contains(o.out, "time: " + said + "\n")) << o.out;
+  }
+}
+
+TEST(PlaitPerf, DrawsWhatItMeasured) {
+  Folder folder;
+  Outcome o = ranks(2, Words{"allreduce", "-b", "8", "-e", "128K", "-f", "16", "-d", "float32,int8", "--plot",
+                             folder.file()} +
+                           kShort);
+  ASSERT_EQ(o.status, 0) << o.err;
+  std::ifstream file(folder.file());
+  const std::string svg(std::istreambuf_iterator<char>(file), {});
+  EXPECT_TRUE(contains(svg, "allreduce of 2 ranks over shm")) << svg;
+  // Five sizes, two types, two placements, in two panels.
+  EXPECT_EQ(count_of(svg, "<circle"), 40u) << svg;
+  for (const char* curve :
+       {"out of place, float32", "in place, float32", "out of place, int8", "in place, int8"})
+    EXPECT_EQ(count_of(svg, ">" + std::string(curve) + "<"), 1u) << svg;
+  for (const char* tick : {">8<", ">128K<", "time of a call (us)", "bus bandwidth (GB/s)", "</svg>"})
+    EXPECT_TRUE(contains(svg, tick)) << tick << svg;
+  EXPECT_FALSE(contains(svg, "nan") || contains(svg, "inf")) << svg;
+
+  Outcome barrier = ranks(2, Words{"barrier", "--plot", folder.file()} + kShort);  // has no sizes
+  EXPECT_EQ(barrier.status, 0) << barrier.err;
+  Outcome nowhere = alone(Words{"allreduce", "-e", "8", "--plot", "/nonexistent/plot.svg"} + kShort);
+  EXPECT_EQ(nowhere.status, 1);
+  EXPECT_TRUE(contains(nowhere.err, "cannot write /nonexistent/plot.svg")) << nowhere.err;
+}
+
 TEST(PlaitPerf, SaysWhenTheJsonCannotBeWritten) {
   Outcome o = alone(Words{"allreduce", "-e", "8", "-J", "/nonexistent/rows.json"} + kShort);
   EXPECT_EQ(o.status, 1);
