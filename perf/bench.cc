@@ -13,6 +13,7 @@ namespace {
 // and fewer where few iterations were asked for.
 constexpr int kPercentileSamples = 300;
 constexpr int kPercentileSamplesAnIteration = 20;
+constexpr int kTurns = 5;  // of plait and of what it is compared with
 
 }  // namespace
 
@@ -26,6 +27,10 @@ void Bench::run() {
     throw Failure("-r " + std::to_string(options_.root) + ": there is no such rank; ranks are 0 to " +
                   std::to_string(ranks_.size() - 1));
   }
+  if (!options_.rival.empty() && ranks_.hosts() > 1)
+    throw Failure("--compare " + options_.rival + ": the ranks must be on one host");
+  if (!options_.rival.empty() && rank() == 0)
+    rival_ = std::make_unique<rival::Started>(options_.rival, ranks_.size());
   allocate();
   introduce();
   const int first = options_.all_roots ? 0 : options_.root,
@@ -105,7 +110,8 @@ Row Bench::measure(Case c) {
           ranks_.transport(),
           options_.iterations,
           timing.median_us,
-          timing.calls};
+          timing.calls,
+          timing.rival_us};
   if (options_.checks > 0) check(c, at, row);
   ranks_.must(plait_request_free(plan_), describe(c));
   plan_ = nullptr;
@@ -150,14 +156,34 @@ Bench::Timing Bench::time(const Case& c, const Pointers& at) {
   for (int i = 0; i < options_.warmup; ++i) call(c, at);
   auto one = [&] { call(c, at); };
   const int batch = batch_of(ranks_.glance(4, one));
-  std::vector<double> samples = ranks_.sample(options_.iterations, batch, one, options_.whose);
+  std::optional<double> rival_us;
+  std::vector<double> samples = options_.rival.empty()
+                                    ? ranks_.sample(options_.iterations, batch, one, options_.whose)
+                                    : in_turns(c, batch, one, rival_us);
   double median = percentile(samples, 0.5);
   // A batch hides how long its slowest call took: the tail is measured on single calls.
   if (batch > 1) {
     const int few = std::min(kPercentileSamples, kPercentileSamplesAnIteration * options_.iterations);
     samples = ranks_.sample(std::max(few, options_.iterations), 1, one, options_.whose);
   }
-  return {median, spread_of(std::move(samples))};
+  return {median, spread_of(std::move(samples)), rival_us};
+}
+
+// So that what else the machine does hits both alike. The other ranks wait in the barrier before their next
+// turn.
+template <class Call>
+std::vector<double> Bench::in_turns(const Case& c, int batch, Call call, std::optional<double>& rival_us) {
+  const int each = (options_.iterations + kTurns - 1) / kTurns;
+  const rival::Order order{c.collective->kind, c.count, c.root, c.in_place, options_.warmup, each, batch};
+  std::vector<double> own, theirs;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    for (int i = 0; i < options_.warmup; ++i) call();  // the ranks slept
+    for (double us : ranks_.sample(each, batch, call)) own.push_back(us);
+    if (rival_ == nullptr) continue;
+    for (double us : rival_->time(order)) theirs.push_back(us);
+  }
+  if (!theirs.empty()) rival_us = percentile(theirs, 0.5);
+  return own;
 }
 
 void Bench::check(const Case& c, const Pointers& at, Row& row) {

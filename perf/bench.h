@@ -1,6 +1,8 @@
 // One rank of the benchmark: goes through all rows with the others; rank 0 also prints.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "perf/options.h"
 #include "perf/ranks.h"
 #include "perf/regret.h"
+#include "perf/rival/started.h"
 #include "perf/row.h"
 #include "plait/plait.h"
 
@@ -30,6 +33,7 @@ class Bench {
   struct Timing {
     double median_us;
     Spread calls;
+    std::optional<double> rival_us;
   };
 
   void allocate();
@@ -39,6 +43,8 @@ class Bench {
   Row measure(Case c);
   void clear(const Case& c);
   Timing time(const Case& c, const Pointers& at);
+  template <class Call>
+  std::vector<double> in_turns(const Case& c, int batch, Call call, std::optional<double>& rival_us);
   void check(const Case& c, const Pointers& at, Row& row);
 
   std::string algorithm_of(const Case& c, const Pointers& at);
@@ -50,6 +56,7 @@ class Bench {
   plait_call_config config_{};
   plait_request* plan_ = nullptr;  // of the row, where plans are asked for
   Buffer first_, second_;
+  std::unique_ptr<rival::Started> rival_;  // of rank 0
   uint64_t seed_ = 0;
   std::vector<Row> rows_;
   std::vector<Comparison> comparisons_;

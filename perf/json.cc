@@ -25,7 +25,7 @@ Json call_of(const Call& c, size_t bytes) {
           {"in_place", c.in_place}};
 }
 
-Json to_json(const Row& r) {
+Json to_json(const Row& r, const std::string& rival) {
   Json json = call_of(r, r.bytes);
   json.update({{"algorithm", r.algorithm},
                {"transport", r.transport},
@@ -39,6 +39,10 @@ Json to_json(const Row& r) {
                {"busbw_GBps", r.bus_GBps()},
                {"wrong", r.wrong ? Json(*r.wrong) : Json()},
                {"checked_us_max", r.wrong ? Json(r.checked_most_us) : Json()}});
+  if (rival.empty()) return json;
+  json.update({{"rival", rival},
+               {"rival_us_median", r.rival_us ? Json(*r.rival_us) : Json()},
+               {"ratio", r.ratio() ? Json(*r.ratio()) : Json()}});
   return json;
 }
 
@@ -66,11 +70,10 @@ Json to_json(const Comparison& c) {
   return json;
 }
 
-template <class T>
-bool write(const std::string& path, const std::vector<T>& rows) {
+bool write(const std::string& path, const std::vector<Json>& rows) {
   std::ofstream file(path);
   file << "[";
-  for (size_t i = 0; i < rows.size(); ++i) file << (i == 0 ? "\n  " : ",\n  ") << to_json(rows[i]).dump();
+  for (size_t i = 0; i < rows.size(); ++i) file << (i == 0 ? "\n  " : ",\n  ") << rows[i].dump();
   file << "\n]\n";
   file.close();
   if (!file) std::fprintf(stderr, "plait-perf: cannot write %s: %s\n", path.c_str(), std::strerror(errno));
@@ -79,7 +82,15 @@ bool write(const std::string& path, const std::vector<T>& rows) {
 
 }  // namespace
 
-bool write_json(const std::string& path, const std::vector<Row>& rows) { return write(path, rows); }
-bool write_json(const std::string& path, const std::vector<Comparison>& rows) { return write(path, rows); }
+bool write_json(const std::string& path, const std::vector<Row>& rows, const std::string& rival) {
+  std::vector<Json> all;
+  for (const Row& row : rows) all.push_back(to_json(row, rival));
+  return write(path, all);
+}
+bool write_json(const std::string& path, const std::vector<Comparison>& rows) {
+  std::vector<Json> all;
+  for (const Comparison& row : rows) all.push_back(to_json(row));
+  return write(path, all);
+}
 
 }  // namespace plait::perf

@@ -45,11 +45,13 @@ void complain(int rank, const std::string& text) {
 bool conclude(const Options& options, const Bench& bench, bool completed) {
   if (bench.rank() != 0) return completed;
   const bool timed = options.mode == Mode::time;
-  if (completed && timed) print_foot(bench.rows());
+  if (completed && timed) print_foot(options, bench.rows());
   if (completed && !timed) print_comparison_foot(bench.comparisons());
-  auto write = [&](const auto& rows) { return options.json.empty() || write_json(options.json, rows); };
-  const bool written = (timed ? write(bench.rows()) : write(bench.comparisons())) &&
-                       (options.plot.empty() || write_plot(options.plot, bench.rows()));
+  bool written = true;
+  if (!options.json.empty())
+    written = timed ? write_json(options.json, bench.rows(), options.rival)
+                    : write_json(options.json, bench.comparisons());
+  if (!options.plot.empty()) written = write_plot(options.plot, bench.rows(), options.rival) && written;
   return completed && written && total_wrong(bench.rows()) == 0;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "perf/rival/started.h"
 #include "perf/show_config.h"
 
 namespace plait::perf {
@@ -30,11 +31,11 @@ COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
   -R 0, 1 or 2     memory: plain, of plait_mem_alloc (default), plain registered
   -A ALGORITHM     not plait's choice; --mixed-memory: odd ranks' is plain
   -T SEC, -t N     deadline of a call; ranks as threads in each process
-  --plan           persistent plans instead of calls
-  --explain        all that could run: predicted, tuned, measured in -n rounds
+  --plan, --explain  persistent plans; all that could run: predicted, measured
   --regret         plait's choice by the best of these
   -a 0 to 3, -I    rank 0's time, mean, least, most (3, default); calls' spread
   -J, --json FILE  writes the rows; --plot FILE.svg draws them
+  --compare mpi    (or gloo) takes turns with plait; ratio: its time by plait's
   --show-config    the PLAIT_* variables, and where each value comes from
 time: median of the iterations. Status 1: wrong or failed.
 
@@ -121,6 +122,7 @@ void add_options(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("-t,--threads", o.threads)->check(CLI::Range(1, 1024));
   app.add_option("-J,--json", o.json);
   app.add_option("--plot", o.plot);
+  app.add_option("--compare", o.rival);
   app.add_option("-a,--average", raw.whose)->check(CLI::Range(0, 3));
   app.add_flag("-I,--iterations", o.iterations_shown);
 }
@@ -132,6 +134,20 @@ void settle_root(Options& o, const Raw& raw) {
   const auto [at, error] = std::from_chars(raw.root.data(), end, o.root);
   if (error != std::errc() || at != end || o.root < 0)
     throw Mistake("-r " + raw.root + ": not a rank; write a number, or all");
+}
+
+void settle_rival(const Options& o) {
+  const std::string known = rival::names(), what = "--compare " + o.rival + ": ";
+  const std::vector<std::string> all = CLI::detail::split(known, ',');
+  if (known.empty()) throw Mistake(what + "this plait-perf was built where there was neither MPI nor Gloo");
+  if (std::ranges::none_of(all, [&](std::string one) { return CLI::detail::trim(one) == o.rival; }))
+    throw Mistake(what + "there are: " + known);
+  if (o.mode != Mode::time || o.whose != Whose::slowest)
+    throw Mistake(what + "not with --explain, --regret or -a");
+  const bool plain = o.dtypes.size() == 1 && o.ops.size() == 1 &&
+                     std::string_view(o.dtypes[0]->name) == "float32" &&
+                     (!o.collective->reduces || std::string_view(o.ops[0]->name) == "sum");
+  if (!plain || o.collective->uneven) throw Mistake(what + "of float32, sums and even blocks only");
 }
 
 void settle(Options& o, const Raw& raw, bool last_given) {
@@ -148,6 +164,7 @@ void settle(Options& o, const Raw& raw, bool last_given) {
   o.memory = Memory(raw.memory);
   o.whose = Whose(raw.whose);
   o.mode = raw.explain ? Mode::explain : raw.regret ? Mode::regret : Mode::time;
+  if (!o.rival.empty()) settle_rival(o);
   if (o.mode != Mode::time && (o.plan || o.iterations_shown || !o.plot.empty()))
     throw Mistake((o.plan               ? "--plan"
                    : o.iterations_shown ? "-I"

@@ -35,6 +35,7 @@ struct Options {
   double timeout_s = 0;       // 0: plait's own
   int threads = 1;            // ranks in this process
   std::string json, plot;     // files for the rows, or empty
+  std::string rival;          // what is measured beside plait, in turns; empty: nothing
   Whose whose = Whose::slowest;
   bool iterations_shown = false;  // the spread of single calls, too
 

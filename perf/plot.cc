@@ -135,18 +135,22 @@ std::string name_of(const Row& row, bool several_types, bool several_ops, bool s
 
 }  // namespace
 
-std::vector<Curve> curves_of(const std::vector<Row>& rows) {
+std::vector<Curve> curves_of(const std::vector<Row>& rows, const std::string& rival) {
   const auto differ = [&](auto what) {
     return std::ranges::any_of(rows, [&](const Row& row) { return row.*what != rows.front().*what; });
   };
   const bool types = differ(&Row::dtype), ops = differ(&Row::op), roots = differ(&Row::root);
   std::vector<Curve> curves;
+  const auto add = [&](const std::string& name, const Row& row, double us, double bus_GBps) {
+    auto curve = std::ranges::find(curves, name, &Curve::name);
+    if (curve == curves.end()) curve = curves.insert(curves.end(), Curve{name, {}});
+    curve->points.push_back({double(row.bytes), us, bus_GBps});
+  };
   for (const Row& row : rows) {
     if (row.bytes == 0) continue;
     const std::string name = name_of(row, types, ops, roots);
-    auto curve = std::ranges::find(curves, name, &Curve::name);
-    if (curve == curves.end()) curve = curves.insert(curves.end(), Curve{name, {}});
-    curve->points.push_back({double(row.bytes), row.median_us, row.bus_GBps()});
+    add(rival.empty() ? name : "plait, " + name, row, row.median_us, row.bus_GBps());
+    if (row.rival_us) add(rival + ", " + name, row, *row.rival_us, row.bus_GBps() / *row.ratio());
   }
   return curves;
 }
@@ -179,15 +183,15 @@ std::string plot(const std::string& title, const std::vector<Curve>& curves) {
   return to.take();
 }
 
-bool write_plot(const std::string& path, const std::vector<Row>& rows) {
+bool write_plot(const std::string& path, const std::vector<Row>& rows, const std::string& rival) {
   std::string title;
   if (!rows.empty()) {
     const Row& row = rows.front();
     title = std::string(row.collective->name) + " of " + std::to_string(row.ranks) + " ranks over " +
-            row.transport;
+            row.transport + (rival.empty() ? "" : ", beside " + rival);
   }
   std::ofstream file(path);
-  file << plot(title, curves_of(rows));
+  file << plot(title, curves_of(rows, rival));
   file.close();
   if (!file) std::fprintf(stderr, "plait-perf: cannot write %s: %s\n", path.c_str(), std::strerror(errno));
   return bool(file);

@@ -44,10 +44,13 @@ void print_members(const std::vector<Member>& members, const std::string& transp
   if (members.size() > kShown) std::printf("#   and %zu more\n", members.size() - kShown);
 }
 
-void print_placement(const Row& r) {
+std::string known(std::optional<double> value) { return value ? number(*value) : "-"; }
+
+void print_placement(const Options& o, const Row& r) {
   std::string wrong = r.wrong ? std::to_string(*r.wrong) : "N/A";
   std::printf("  %8s %7s %7s %7s", number(r.median_us).c_str(), number(r.algorithm_GBps()).c_str(),
               number(r.bus_GBps()).c_str(), wrong.c_str());
+  if (!o.rival.empty()) std::printf(" %8s %6s", known(r.rival_us).c_str(), known(r.ratio()).c_str());
 }
 
 void print_calls(const Spread& s) {
@@ -56,8 +59,8 @@ void print_calls(const Spread& s) {
 }
 
 // A line of the head: once for each placement, behind what stands before them.
-void print_columns(const char* before, const char* placement, const char* calls) {
-  std::printf("# %s%s%s", before, placement, placement);
+void print_columns(const char* before, const std::string& placement, const char* calls) {
+  std::printf("# %s%s%s", before, placement.c_str(), placement.c_str());
   if (calls != nullptr) std::printf("%s%s", calls, calls);
   std::printf("\n");
 }
@@ -91,13 +94,19 @@ void print_head(const Options& o, const std::vector<Member>& members, const std:
   }
   print_members(members, transport);
   if (o.mode != Mode::time) return print_comparison_head(o);
-  const bool calls = o.iterations_shown;
-  std::printf("#\n# %42s  %32s  %32s", "", "out-of-place          ", "in-place            ");
+  const bool calls = o.iterations_shown, rival = !o.rival.empty();
+  const int width = rival ? 48 : 32;
+  std::printf("#\n# %42s  %*s  %*s", "", width, "out-of-place          ", width, "in-place            ");
   if (calls) std::printf("  %32s  %32s", "calls, out-of-place     ", "calls, in-place       ");
   std::printf("\n");
-  print_columns("      size      count     type  redop root", "      time   algbw   busbw  #wrong",
+  char names[32] = "", units[] = "     (us)       ";
+  std::snprintf(names, sizeof names, " %8.8s  ratio", o.rival.c_str());
+  if (!rival) names[0] = units[0] = 0;
+  print_columns("      size      count     type  redop root",
+                std::string("      time   algbw   busbw  #wrong") + names,
                 calls ? "       min      max      p99    cv" : nullptr);
-  print_columns("       (B) (elements)                     ", "      (us)  (GB/s)  (GB/s)        ",
+  print_columns("       (B) (elements)                     ",
+                std::string("      (us)  (GB/s)  (GB/s)        ") + units,
                 calls ? "      (us)     (us)     (us)   (%)" : nullptr);
 }
 
@@ -105,8 +114,8 @@ void print_row(const Options& o, const Row& r, const Row* in_place) {
   std::printf("  %10zu %10zu %8s %6s %4d", r.bytes, r.count,
               r.collective->moves_data() ? short_name(*r.dtype) : "none",
               r.collective->reduces ? r.op->name : "none", r.collective->has_root ? r.root : -1);
-  print_placement(r);
-  if (in_place != nullptr) print_placement(*in_place);
+  print_placement(o, r);
+  if (in_place != nullptr) print_placement(o, *in_place);
   if (o.iterations_shown) print_calls(r.calls);
   if (o.iterations_shown && in_place != nullptr) print_calls(in_place->calls);
   std::printf("\n");
@@ -119,12 +128,24 @@ uint64_t total_wrong(const std::vector<Row>& rows) {
   return wrong;
 }
 
-void print_foot(const std::vector<Row>& rows) {
+void print_ratios(const Options& o, const std::vector<Row>& rows) {
+  std::vector<double> ratios;
+  for (const Row& r : rows) {
+    if (r.ratio()) ratios.push_back(*r.ratio());
+  }
+  if (ratios.empty()) return;
+  const double median = percentile(ratios, 0.5);  // sorts
+  std::printf("# %s's time by plait's   : median %s, least %s, most %s\n", o.rival.c_str(),
+              number(median).c_str(), number(ratios.front()).c_str(), number(ratios.back()).c_str());
+}
+
+void print_foot(const Options& o, const std::vector<Row>& rows) {
   double sum = 0;
   for (const Row& r : rows) sum += r.bus_GBps();
   uint64_t wrong = total_wrong(rows);
   std::printf("# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong == 0 ? "OK" : "FAILED");
   std::printf("# Avg bus bandwidth    : %s\n", number(rows.empty() ? 0 : sum / double(rows.size())).c_str());
+  if (!o.rival.empty()) print_ratios(o, rows);
 }
 
 }  // namespace plait::perf

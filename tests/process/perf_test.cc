@@ -293,6 +293,64 @@ TEST(PlaitPerf, DrawsWhatItMeasured) {
   EXPECT_TRUE(contains(nowhere.err, "cannot write /nonexistent/plot.svg")) << nowhere.err;
 }
 
+// What this plait-perf was built with, as it says itself.
+std::vector<std::string> rivals() {
+  const std::string err = alone({"allreduce", "--compare", "nosuch"}).err;
+  std::vector<std::string> all;
+  for (const char* one : {"mpi", "gloo"}) {
+    if (contains(err, one)) all.push_back(one);
+  }
+  return all;
+}
+
+TEST(PlaitPerf, TakesTurnsWithARival) {
+  if (rivals().empty()) GTEST_SKIP() << "built without MPI and Gloo";
+  for (const std::string& rival : rivals()) {
+    Folder folder;
+    Outcome o = ranks(2, Words{"allreduce", "-b", "8", "-e", "8K", "-f", "1024", "--compare", rival, "--json",
+                               folder.file()} +
+                             kShort);
+    ASSERT_EQ(o.status, 0) << o.out << o.err;
+    const auto table = rows(o.out);
+    ASSERT_EQ(table.size(), 2u) << o.out;
+    for (const Words& row : table) ASSERT_EQ(row.size(), 17u) << o.out;
+    EXPECT_TRUE(contains(o.out, "# " + rival + "'s time by plait's")) << o.out;
+    std::ifstream file(folder.file());
+    const auto json = nlohmann::json::parse(file);
+    ASSERT_EQ(json.size(), 4u);
+    for (const auto& row : json) {
+      EXPECT_EQ(row["rival"], rival);
+      EXPECT_GT(row["rival_us_median"], 0.0) << row;
+      const double ratio = double(row["rival_us_median"]) / double(row["time_us_median"]);
+      EXPECT_NEAR(double(row["ratio"]), ratio, 1e-6 * ratio) << row;
+    }
+  }
+}
+
+TEST(PlaitPerf, ComparesEveryCollectiveThatTheRivalHas) {
+  for (const std::string& rival : rivals()) {
+    for (const char* collective :
+         {"reduce", "reduce_scatter", "allgather", "broadcast", "gather", "scatter", "alltoall", "barrier"}) {
+      Outcome o = ranks(3, Words{collective, "-b", "4K", "-e", "4K", "-r", "1", "--compare", rival} + kShort);
+      EXPECT_EQ(o.status, 0) << o.out << o.err;
+      ASSERT_EQ(rows(o.out).size(), 1u) << o.out;
+      const bool lacks = rival == "gloo" && std::string_view(collective) == "reduce_scatter";
+      EXPECT_EQ(rows(o.out)[0][9] == "-", lacks) << o.out;
+    }
+  }
+}
+
+TEST(PlaitPerf, ComparesWhatCanBeCompared) {
+  if (rivals().empty()) GTEST_SKIP() << "built without MPI and Gloo";
+  const std::string rival = rivals().front();
+  for (const Words& more : {Words{"-d", "int8"}, Words{"-o", "max"}, Words{"--explain"}, Words{"-a", "0"}}) {
+    Outcome o = alone(Words{"allreduce", "--compare", rival} + more);
+    EXPECT_EQ(o.status, 2) << o.out;
+    EXPECT_TRUE(contains(o.err, "--compare " + rival + ":")) << o.err;
+  }
+  EXPECT_EQ(alone(Words{"allgatherv", "--compare", rival}).status, 2);
+}
+
 TEST(PlaitPerf, SaysWhenTheJsonCannotBeWritten) {
   Outcome o = alone(Words{"allreduce", "-e", "8", "-J", "/nonexistent/rows.json"} + kShort);
   EXPECT_EQ(o.status, 1);
