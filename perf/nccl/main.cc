@@ -1,0 +1,156 @@
+// nccl-net-drive: see options.cc.
+#include <cinttypes>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "perf/nccl/guarded.h"
+#include "perf/nccl/options.h"
+#include "perf/nccl/report.h"
+#include "perf/nccl/script.h"
+
+namespace plait::nccl_drive {
+namespace {
+
+constexpr double kWaits = 5;  // a check may last as long as so many waits
+
+int list() {
+  for (const Named& check : all_checks())
+    std::printf("%5d  %-24s  %s\n", check.point, title(check.point), check.what);
+  return 0;
+}
+
+std::vector<Named> chosen(const Options& o) {
+  std::vector<Named> all = all_checks();
+  std::erase_if(all, [&](const Named& check) {
+    return !o.points.empty() && std::count(o.points.begin(), o.points.end(), check.point) == 0;
+  });
+  return all;
+}
+
+// Loads the plugin once, in a process of its own, to say what is driven, or that nothing is.
+Status look(const Job& job, int* version) {
+  const Ended ended = guarded(job.seconds, job.seconds, [&]() -> Status {
+    auto net = open_net(job.plugin, job.version);
+    if (!net.ok()) return net.status();
+    where().bytes = uint64_t((*net)->version());
+    return Status();
+  });
+  *version = int(ended.bytes);
+  return ended.status;
+}
+
+int check(const Options& o) {
+  int version = 0;
+  const Status found = look(o.job, &version);
+  if (!found.ok()) {
+    std::fprintf(stderr, "nccl-net-drive: %s\n", std::string(found.text()).c_str());
+    return 2;
+  }
+  if (!o.json)
+    std::printf("%s, net version %d\n%5s  %-13s  %s\n", o.job.plugin.c_str(), version, "point", "verdict",
+                "what");
+  std::vector<Row> rows;
+  uint64_t bytes = 0;
+  for (const Named& named : chosen(o)) {
+    const Ended ended = guarded(o.job.seconds, o.job.seconds * kWaits, [&] { return named.check(o.job); });
+    rows.push_back(row_of(named, ended.status));
+    bytes += ended.bytes;
+    if (!o.json) print_row(rows.back());
+  }
+  if (o.json)
+    print_json(o.job.plugin, version, rows, bytes);
+  else
+    print_summary(rows, bytes);
+  return good(rows, bytes) ? 0 : 1;
+}
+
+int script(const Options& o) {
+  const Scripts scripts = run_scripts(o.job, o.seed, o.count);
+  const std::string why(scripts.status.ok() ? "" : scripts.status.text());
+  const bool good = scripts.status.ok() && scripts.bytes > 0;
+  if (o.json) {
+    const nlohmann::ordered_json json = {
+        {"plugin", o.job.plugin}, {"first", o.seed}, {"count", o.count},     {"done", scripts.done},
+        {"bytes", scripts.bytes}, {"good", good},    {"seed", scripts.seed}, {"why", why}};
+    std::printf("%s\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+  } else if (!scripts.status.ok()) {
+    std::printf("FAIL: the script of seed %" PRIu64 ", after %" PRIu64 " others: %s\n", scripts.seed,
+                scripts.done, why.c_str());
+  } else {
+    std::printf("%" PRIu64 " scripts from seed %" PRIu64 ": %s; %" PRIu64 " bytes moved and were right\n",
+                scripts.done, o.seed, good ? "pass" : "FAIL, nothing moved", scripts.bytes);
+  }
+  return good ? 0 : 1;
+}
+
+void print_head(const Measure& m) {
+  std::printf("%10s %10s", "bytes", "us");
+  if (m.plain) std::printf(" %10s %7s", "plain us", "ratio");
+  for (const size_t window : m.windows) {
+    std::printf("  GB/s w=%-2zu", window);
+    if (m.plain) std::printf(" %7s", "ratio");
+  }
+  std::printf(m.plain ? " %11s\n" : "\n", "plain GB/s");
+}
+
+void print_figures(const Measure& m, const Figures& f) {
+  std::printf("%10zu %10.2f", f.bytes, f.half_us);
+  if (m.plain) std::printf(" %10.2f %7.2f", f.plain_half_us, f.half_ratio);
+  for (size_t i = 0; i < f.gbps.size(); ++i) {
+    std::printf("  %9.3f", f.gbps[i]);
+    if (m.plain) std::printf(" %7.2f", f.ratios[i]);
+  }
+  if (m.plain) std::printf(" %11.3f", f.plain_gbps);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+nlohmann::ordered_json json_of(const Measure& m, const Figures& f) {
+  nlohmann::ordered_json json = {{"bytes", f.bytes}, {"half_us", f.half_us}};
+  for (size_t i = 0; i < f.gbps.size(); ++i) {
+    nlohmann::ordered_json one = {{"window", m.windows[i]}, {"gb_per_s", f.gbps[i]}};
+    if (m.plain) one["ratio"] = f.ratios[i];
+    json["streams"].push_back(one);
+  }
+  if (m.plain)
+    json["plain"] = {{"half_us", f.plain_half_us}, {"ratio", f.half_ratio}, {"gb_per_s", f.plain_gbps}};
+  return json;
+}
+
+int measure_all(const Options& o) {
+  auto rows = nlohmann::ordered_json::array();
+  if (!o.json) {
+    std::printf("%s: p50 half round trip; bandwidth of %zu comm%s; medians of %d rounds%s\n",
+                o.job.plugin.c_str(), o.measure.comms, o.measure.comms == 1 ? "" : "s", o.measure.rounds,
+                o.measure.plain ? "; ratio above 1: faster than a plain socket" : "");
+    print_head(o.measure);
+  }
+  const Status status = measure(o.job, o.measure, [&](const Figures& figures) {
+    if (o.json)
+      rows.push_back(json_of(o.measure, figures));
+    else
+      print_figures(o.measure, figures);
+  });
+  if (o.json) std::printf("%s\n", rows.dump(2).c_str());
+  if (!status.ok()) std::fprintf(stderr, "nccl-net-drive: %s\n", std::string(status.text()).c_str());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace plait::nccl_drive
+
+int main(int argc, char** argv) {
+  using namespace plait::nccl_drive;
+  const Parsed parsed = parse(argc, argv);
+  if (parsed.exit_status) return *parsed.exit_status;
+  switch (parsed.options.mode) {
+    case Mode::list:
+      return list();
+    case Mode::script:
+      return script(parsed.options);
+    case Mode::measure:
+      return measure_all(parsed.options);
+    default:
+      return check(parsed.options);
+  }
+}

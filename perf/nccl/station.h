@@ -1,0 +1,45 @@
+// One of the two processes of a measurement: connections to the other, and the two things it does over them.
+#pragma once
+
+#include <vector>
+
+#include "perf/nccl/flow.h"
+#include "perf/nccl/peer.h"
+
+namespace plait::nccl_drive {
+
+class Station {
+ public:
+  explicit Station(Side& side) : side_(side) {}
+
+  // `most`: bytes of the largest message.
+  Status open(Channel& channel, size_t comms, size_t most);
+  Status close();
+
+  // Ping-pong on the first connection, `count` times; the leader writes the half round trips, in us.
+  Status lead_ping(size_t bytes, size_t count, std::vector<double>* half_us);
+  Status follow_ping(size_t bytes, size_t count);
+  // `count` messages on every connection, `window` in flight on each, and an answer at the end.
+  Status lead_stream(size_t bytes, size_t count, size_t window);
+  Status follow_stream(size_t bytes, size_t count, size_t window);
+
+ private:
+  struct Comm {
+    Link link;
+    void *send_memory = nullptr, *receive_memory = nullptr;
+    std::vector<void*> requests;  // the slot of each in flight
+    size_t posted = 0, done = 0;
+  };
+  Status post(Comm& comm, bool is_send, size_t slot, size_t bytes, void** request);
+  Status wait(Comm& comm, bool is_send, size_t bytes);
+  Status finish(void** request, bool* done);
+  Status stream(bool is_send, size_t bytes, size_t count, size_t window);
+  unsigned char* slot(Memory& memory, size_t index, size_t bytes);
+
+  Side& side_;
+  size_t room_ = 0;  // bytes of the memory of a direction of a connection
+  std::vector<Comm> comms_;
+  std::vector<std::unique_ptr<Memory>> out_, in_;
+};
+
+}  // namespace plait::nccl_drive
