@@ -1,6 +1,4 @@
 // Point 14.
-#include <sched.h>
-
 #include <filesystem>
 
 #include "perf/nccl/checks.h"
@@ -12,12 +10,13 @@ namespace {
 
 // Posts and tests for a while; an end of the other half is no error of this one.
 Status go_on(Flow& flow, int times) {
+  Pause pause;
   for (int i = 0; i < times; ++i) {
     Status status = flow.post();
     if (status.ok()) status = flow.test(Order::round_robin);
     if (status.code() == Code::peer) return Status();
     PLAIT_TRY(status);
-    ::sched_yield();
+    pause.idle();
   }
   return Status();
 }

@@ -1,6 +1,4 @@
 // Point 13.
-#include <sched.h>
-
 #include "perf/nccl/checks.h"
 #include "perf/nccl/flow.h"
 #include "perf/nccl/peer.h"
@@ -50,12 +48,13 @@ Status is_remote(const Status& status) {
 // Posts and tests the oldest until that fails, which is what it has to do.
 Status until_it_fails(Side& side, Flow& flow) {
   const Deadline end = side.deadline();
+  Pause pause;
   while (!flow.done()) {
     Status status = flow.post();
     if (status.ok()) status = flow.test(Order::oldest);
     if (!status.ok()) return is_remote(status);
     if (end.passed()) return side.late("the peer was killed, and neither test nor a post had failed");
-    ::sched_yield();
+    pause.idle();
   }
   return broken("all requests were done, though the peer was killed before it did its part");
 }
@@ -128,12 +127,13 @@ Status through_an_earlier(const Job& job) {
       if (end.passed()) return side.late("what the peer had sent before it was killed did not arrive");
     }
     peer.kill();
+    Pause pause;
     while (true) {
       const Status status = receiver.test(size_t{1});
       if (!status.ok()) return is_remote(status);
       if (receiver.done(1)) return broken("a receive was done that nobody sent");
       if (end.passed()) return side.late("the oldest of five receives said nothing of the peer's death");
-      ::sched_yield();
+      pause.idle();
     }
   });
 }
@@ -160,10 +160,11 @@ Status in_the_handshake(const Job& job) {
   const Deadline end = Deadline::in_ms(500);
   nccl::Config config{nccl::unset};
   NcclResult result = NcclResult::success;
+  Pause pause;
   while (link.send == nullptr && result == NcclResult::success && !end.passed()) {
     result =
         side.net().connect(side.context(), job.device, &config, theirs.bytes.data(), &link.send, nullptr);
-    ::sched_yield();
+    pause.idle();
   }
   if (link.send != nullptr && result == NcclResult::success) {
     Sender sender(side, link.send, messages(500, 100'000));

@@ -1,6 +1,4 @@
 // Points 3, 4 and 5.
-#include <sched.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -284,6 +282,7 @@ Status listen_again(const Job& job) {
   Listening one, two;
   PLAIT_TRY(side.listen(&one.handle, &one.comm));
   PLAIT_TRY(side.listen(&two.handle, &two.comm));
+  if (side.handle_overrun()) return broken("listen wrote past the 128 bytes of the handle");
   if (one.handle.bytes == two.handle.bytes) return broken("two listens gave the same handle");
   Link link;
   PLAIT_TRY(side.join(two.handle, two.comm, &link));
@@ -301,6 +300,7 @@ Status nobody_listens(const Job& job) {
   PLAIT_TRY(side.close_listen(listening.comm));
   const Deadline deadline = Deadline::in_ms(1000);
   nccl::Config config{nccl::unset};
+  Pause pause;
   while (!deadline.passed()) {
     void* comm = nullptr;
     const NcclResult result = side.net().connect(side.context(), job.device, &config,
@@ -310,7 +310,7 @@ Status nobody_listens(const Job& job) {
       return side.close();
     }
     if (result != NcclResult::success) return side.close();
-    ::sched_yield();
+    pause.idle();
   }
   PLAIT_TRY(side.close());
   return not_exercised("connect to nobody was still under way after 1 s, which is allowed");

@@ -1,9 +1,12 @@
 // Points 1, 2 and 6.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "perf/nccl/checks.h"
 #include "perf/nccl/flow.h"
+#include "perf/nccl/where.h"
 
 namespace plait::nccl_drive {
 namespace {
@@ -12,10 +15,35 @@ std::ptrdiff_t entries(const char* folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
 }
 
-Status whole_life(const Job& job) {
+Status begin_and_end(const Job& job) {
   Side side(job);
   PLAIT_TRY(side.open());
   if (side.net().name()[0] == 0) return broken("the table's name is empty; NCCL_NET chooses by it");
+  return side.close();
+}
+
+// A connection that is not closed, so that a failure is that of the handshake.
+Status link_to_itself(const Job& job) {
+  Side side(job);
+  PLAIT_TRY(side.open());
+  Link link;
+  PLAIT_TRY(side.self(&link));
+  where().end(Status());
+  ::_exit(0);
+}
+
+Status close_of_idle(const Job& job) {
+  Side side(job);
+  PLAIT_TRY(side.open());
+  Link link;
+  PLAIT_TRY(side.self(&link));
+  PLAIT_TRY(side.close(link));
+  return side.close();
+}
+
+Status whole_life(const Job& job) {
+  Side side(job);
+  PLAIT_TRY(side.open());
   Link link;
   PLAIT_TRY(side.self(&link));
   PLAIT_TRY(prove(side, link));
@@ -187,12 +215,15 @@ Status garbage_device_handles(const Job& job) {
 }
 
 constexpr Named kChecks[] = {
-    {1, "no function null; init, devices, bytes move, finalize", whole_life},
+    {1, "no function null; init, devices, finalize", begin_and_end, Needs::nothing, Needs::communicator},
+    {4, "connect and accept, to itself", link_to_itself, Needs::communicator, Needs::link},
+    {14, "both halves of an idle connection close in one thread", close_of_idle, Needs::link, Needs::close},
+    {1, "init, bytes move, finalize", whole_life},
     {1, "two communicators, one ends first", two_communicators},
     {1, "unloaded and loaded again three times, no thread left", load_again},
     {1, "no file descriptor left after finalize", descriptors},
-    {2, "every field of getProperties is written", every_field},
-    {2, "fields are within NCCL's limits", limits},
+    {2, "every field of getProperties is written", every_field, Needs::communicator},
+    {2, "fields are within NCCL's limits", limits, Needs::communicator},
     {6, "no device handle (NULL), no logger, no profiler", no_callbacks},
     {6, "garbage in *sendDevComm and *recvDevComm stays", garbage_device_handles},
 };

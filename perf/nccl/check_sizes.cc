@@ -1,6 +1,4 @@
 // Points 11 and 12.
-#include <sched.h>
-
 #include "perf/nccl/checks.h"
 #include "perf/nccl/flow.h"
 #include "perf/nccl/peer.h"
@@ -18,7 +16,7 @@ std::vector<Message> mixed() {
 template <Order order>
 Status in_this_order(const Job& job) {
   return alone(job, [](Side& side, const Link& link) {
-    return exchange(side, link, mixed(), singles(mixed()), {order, false});
+    return exchange(side, link, mixed(), singles(mixed()), {order, false}, Sizes::of_all);
   });
 }
 
@@ -50,7 +48,7 @@ Status to_peer_in_this_order(const Job& job) {
 
 Status no_sizes(const Job& job) {
   return alone(job, [](Side& side, const Link& link) {
-    return exchange(side, link, mixed(), singles(mixed()), {}, false);
+    return exchange(side, link, mixed(), singles(mixed()), {}, Sizes::none);
   });
 }
 
@@ -63,7 +61,7 @@ Status sizes_of_groups(const Job& job) {
       sends.push_back({1 + uint64_t(i), size_t(i % 3) * 50, i});  // every third is empty
       group.push_back({sends.back(), 200});
     }
-    return exchange(side, link, sends, {group});
+    return exchange(side, link, sends, {group}, {}, Sizes::of_all);
   });
 }
 
@@ -163,6 +161,7 @@ Status too_long(Side& side, const Link& link, size_t sent, size_t room) {
   const int warned = warnings();
   TooLong all;
   const Deadline end = side.deadline();
+  Pause pause;
   while (!all.over() && !(all.refused() && all.receive != NcclResult::success)) {
     step(side, in_request, all.receive, all.receive_done, &all.received, [&](void** request) {
       void* data = in.data();
@@ -178,7 +177,7 @@ Status too_long(Side& side, const Link& link, size_t sent, size_t room) {
       if (all.refused()) break;
       return side.late("a send that is longer than its receive came to no end, neither done nor refused,");
     }
-    ::sched_yield();
+    pause.idle();
   }
   if (!in.untouched(room, in.size()))
     return broken("a send that is longer than its receive was written past it");

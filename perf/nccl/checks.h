@@ -12,10 +12,15 @@ namespace plait::nccl_drive {
 // Ok: the plugin keeps it. Code::unsupported: not exercised, with the reason. Any other error: it does not.
 using Check = Status (*)(const Job& job);
 
+// What a check stands on: where that fails, it shows nothing. In this order, each with what is before it.
+enum class Needs { nothing, communicator, link, close };
+
 struct Named {
   int point;  // 1 to 15
   const char* what;
   Check check;
+  Needs needs = Needs::close;
+  Needs gives = Needs::nothing;  // more than nothing: what others stand on
 };
 
 inline constexpr int kPoints = 15;
@@ -39,7 +44,7 @@ std::span<const Named> close_checks();
 // Memory of devices, flush, traffic class (15).
 std::span<const Named> device_checks();
 
-// All, by point.
+// All: first what others stand on, then by point.
 std::vector<Named> all_checks();
 
 inline Status not_exercised(std::string why) { return Status(Code::unsupported, std::move(why)); }

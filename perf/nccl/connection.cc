@@ -1,33 +1,20 @@
 #include "perf/nccl/connection.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 
 namespace plait::nccl_drive {
 namespace {
 
-constexpr size_t kMostBytes = 600'000;  // of a connection: scripts are short
+constexpr size_t kMostBytes = 150'000;  // of a connection: scripts are short
 
 size_t some_size(Dice& dice) {
-  switch (dice.below(10)) {
-    case 0:
-      return 0;
-    case 1:
-    case 2:
-    case 3:
-      return dice.between(1, 64);
-    case 4:
-    case 5:
-    case 6:
-      return dice.between(65, 5000);
-    case 7:
-    case 8:
-      return dice.between(5000, 40'000);
-    default:
-      return dice.between(40'000, 200'000);
-  }
+  const size_t what = dice.below(100);
+  if (what < 10) return 0;
+  if (what < 45) return dice.between(1, 64);
+  if (what < 80) return dice.between(65, 5000);
+  if (what < 97) return dice.between(5000, 20'000);
+  return dice.between(20'000, 300'000);
 }
 
 // A random order in which messages of one tag keep theirs.
@@ -93,6 +80,7 @@ Status Connection::arm(Dice& dice) {
   receiver_.flow->optional_completion = dice.chance(20);
   for (Half* half : {&sender_, &receiver_}) {
     half->flow->ask_size = dice.chance(80);
+    half->flow->size_of_sends = true;
     PLAIT_TRY(half->flow->prepare());
     half->armed = true;
   }
@@ -136,10 +124,11 @@ Status Connection::step(Dice& dice) {
 
 Status Connection::finish(Dice& dice) {
   const Deadline end = side_.deadline();
+  Pause pause;
   while (!connected()) {
     PLAIT_TRY(handshake(dice));
     if (end.passed()) return side_.late("connect or accept still gave no comm");
-    ::sched_yield();
+    pause.idle();
   }
   if (!sender_.closed && !receiver_.closed) {
     PLAIT_TRY(drive(side_, {sender_.flow.get(), receiver_.flow.get()}, {some_order(dice)}));

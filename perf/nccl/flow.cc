@@ -1,6 +1,5 @@
 #include "perf/nccl/flow.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -146,7 +145,7 @@ NcclResult Sender::start(size_t index, void** request) {
 
 Status Sender::verify(size_t index, const int* sizes) {
   const Message& m = messages_[index];
-  if (sizes != nullptr && sizes[0] != int(m.bytes))
+  if (sizes != nullptr && size_of_sends && sizes[0] != int(m.bytes))
     return Status(Code::mismatch,
                   "test gave the size " + (sizes[0] == kUnwritten ? "nothing" : std::to_string(sizes[0])) +
                       " for send " + std::to_string(index) + " of " + std::to_string(m.bytes) + " bytes");
@@ -222,6 +221,7 @@ std::vector<Group> singles(const std::vector<Message>& all) {
 Status drive(Side& side, const std::vector<Flow*>& flows, Drive how) {
   Deadline end = side.deadline();
   size_t moved = 0;
+  Pause pause;
   for (;;) {
     bool posted = true, done = true;
     size_t progress = 0;
@@ -232,7 +232,10 @@ Status drive(Side& side, const std::vector<Flow*>& flows, Drive how) {
       progress += 2 * flow->posted() - flow->outstanding();
     }
     if (done) return Status();
-    if (progress != moved) end = side.deadline();
+    if (progress != moved)
+      end = side.deadline();
+    else
+      pause.idle();
     moved = progress;
     if (posted || !how.post_all_first)
       for (Flow* flow : flows) PLAIT_TRY(flow->test(how.order));
@@ -242,16 +245,16 @@ Status drive(Side& side, const std::vector<Flow*>& flows, Drive how) {
         if (!flow->done()) what += (what.empty() ? "" : ", ") + flow->waits_for();
       return side.late(what);
     }
-    ::sched_yield();
   }
 }
 
 Status exchange(Side& side, const Link& link, const std::vector<Message>& sends, std::vector<Group> receives,
-                Drive how, bool ask_size) {
+                Drive how, Sizes sizes) {
   Sender sender(side, link.send, sends);
   Receiver receiver(side, link.receive, std::move(receives));
   if (sends.size() > receiver.count()) sender.window = nccl::max_requests * 8;
-  sender.ask_size = receiver.ask_size = ask_size;
+  sender.ask_size = receiver.ask_size = sizes != Sizes::none;
+  sender.size_of_sends = sizes == Sizes::of_all;
   PLAIT_TRY(sender.prepare());
   PLAIT_TRY(receiver.prepare());
   PLAIT_TRY(drive(side, {&receiver, &sender}, how));

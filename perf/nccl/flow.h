@@ -84,6 +84,7 @@ class Flow {
 
   size_t window = nccl::max_requests;
   bool ask_size = true;              // else test's sizes is NULL
+  bool size_of_sends = false;        // that test gives it for a send too is asked for
   bool optional_completion = false;  // irecv finds 0x1 in *request
 
  protected:
@@ -151,9 +152,12 @@ struct Drive {
 };
 Status drive(Side& side, const std::vector<Flow*>& flows, Drive how = {});
 
+// Of what test has to give the size.
+enum class Sizes { none, of_receives, of_all };
+
 // Both directions of a link to itself: sends and receives, to their end.
 Status exchange(Side& side, const Link& link, const std::vector<Message>& sends, std::vector<Group> receives,
-                Drive how = {}, bool ask_size = true);
+                Drive how = {}, Sizes sizes = Sizes::of_receives);
 // A side with a link to itself, `work`, and all closed.
 Status alone(const Job& job, Status (*work)(Side& side, const Link& link));
 // A few messages, to see that a link works.

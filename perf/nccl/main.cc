@@ -1,4 +1,5 @@
 // nccl-net-drive: see options.cc.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -19,13 +20,41 @@ int list() {
   return 0;
 }
 
-std::vector<Named> chosen(const Options& o) {
-  std::vector<Named> all = all_checks();
-  std::erase_if(all, [&](const Named& check) {
-    return !o.points.empty() && std::count(o.points.begin(), o.points.end(), check.point) == 0;
-  });
-  return all;
-}
+// The checks that are asked for, and those that they stand on. What stands on something that failed shows
+// nothing.
+class Contract {
+ public:
+  explicit Contract(const Options& o) : o_(o) {}
+
+  void run() {
+    for (const Named& named : all_checks()) {
+      const bool asked =
+          o_.points.empty() || std::count(o_.points.begin(), o_.points.end(), named.point) != 0;
+      if (!asked && named.gives == Needs::nothing) continue;
+      const Row row = run(named);
+      if (!asked && row.verdict == Verdict::pass) continue;
+      rows.push_back(row);
+      if (!o_.json) print_row(row);
+    }
+  }
+
+  std::vector<Row> rows;
+  uint64_t bytes = 0;
+
+ private:
+  Row run(const Named& named) {
+    if (named.needs > stands_) return row_of(named, not_exercised("this failed: " + without_));
+    const Ended ended = guarded(o_.job.seconds, o_.job.seconds * kWaits, [&] { return named.check(o_.job); });
+    bytes += ended.bytes;
+    if (named.gives > Needs::nothing && ended.status.ok()) stands_ = named.gives;
+    if (named.gives > Needs::nothing && !ended.status.ok()) without_ = named.what;
+    return row_of(named, ended.status);
+  }
+
+  const Options& o_;
+  Needs stands_ = Needs::nothing;
+  std::string without_;  // what failed that others stand on
+};
 
 // Loads the plugin once, in a process of its own, to say what is driven, or that nothing is.
 Status look(const Job& job, int* version) {
@@ -49,19 +78,14 @@ int check(const Options& o) {
   if (!o.json)
     std::printf("%s, net version %d\n%5s  %-13s  %s\n", o.job.plugin.c_str(), version, "point", "verdict",
                 "what");
-  std::vector<Row> rows;
-  uint64_t bytes = 0;
-  for (const Named& named : chosen(o)) {
-    const Ended ended = guarded(o.job.seconds, o.job.seconds * kWaits, [&] { return named.check(o.job); });
-    rows.push_back(row_of(named, ended.status));
-    bytes += ended.bytes;
-    if (!o.json) print_row(rows.back());
-  }
+  Contract contract(o);
+  contract.run();
+  const bool well = good(contract.rows, contract.bytes, o.points.empty());
   if (o.json)
-    print_json(o.job.plugin, version, rows, bytes);
+    print_json(o.job.plugin, version, contract.rows, contract.bytes, well);
   else
-    print_summary(rows, bytes);
-  return good(rows, bytes) ? 0 : 1;
+    print_summary(contract.rows, contract.bytes, well);
+  return well ? 0 : 1;
 }
 
 int script(const Options& o) {
@@ -74,8 +98,9 @@ int script(const Options& o) {
         {"bytes", scripts.bytes}, {"good", good},    {"seed", scripts.seed}, {"why", why}};
     std::printf("%s\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
   } else if (!scripts.status.ok()) {
-    std::printf("FAIL: the script of seed %" PRIu64 ", after %" PRIu64 " others: %s\n", scripts.seed,
-                scripts.done, why.c_str());
+    std::printf("FAIL: the script of seed %" PRIu64 ", after %" PRIu64 " others: %s\nAgain: --script %" PRIu64
+                "\n",
+                scripts.seed, scripts.done, why.c_str(), scripts.seed);
   } else {
     std::printf("%" PRIu64 " scripts from seed %" PRIu64 ": %s; %" PRIu64 " bytes moved and were right\n",
                 scripts.done, o.seed, good ? "pass" : "FAIL, nothing moved", scripts.bytes);

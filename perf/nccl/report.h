@@ -21,14 +21,14 @@ struct Row {
 Row row_of(const Named& check, const Status& status);
 const char* name_of(Verdict verdict);
 
-// "  4  FAIL  connect first: connect had not returned after 10 s: it blocks". Without checks of a point: not
-// exercised.
+// "  4  FAIL  connect first: connect had not returned after 10 s: it blocks".
 void print_row(const Row& row);
 // Counts, and the points that are not kept; `bytes`: that arrived and were right.
-void print_summary(const std::vector<Row>& rows, uint64_t bytes);
-void print_json(const std::string& plugin, int version, const std::vector<Row>& rows, uint64_t bytes);
+void print_summary(const std::vector<Row>& rows, uint64_t bytes, bool good);
+void print_json(const std::string& plugin, int version, const std::vector<Row>& rows, uint64_t bytes,
+                bool good);
 
-// None failed, and bytes moved.
-bool good(const std::vector<Row>& rows, uint64_t bytes);
+// None failed, and bytes moved where `moving`.
+bool good(const std::vector<Row>& rows, uint64_t bytes, bool moving);
 
 }  // namespace plait::nccl_drive

@@ -24,6 +24,15 @@ struct Handle {
   alignas(16) std::array<unsigned char, nccl::handle_bytes> bytes{};
 };
 
+// Gives the processor away every few times: at each, a busy machine would make a poll last milliseconds.
+class Pause {
+ public:
+  void idle() noexcept;
+
+ private:
+  unsigned polls_ = 0;
+};
+
 // Both directions between two sides; a comm that is null is none.
 struct Link {
   void* send = nullptr;
@@ -60,8 +69,9 @@ class Side {
   Status said(NcclResult result, const std::string& who) const;
   Status late(const std::string& what) const;
 
-  // Fails where no comm came, or more was written than a handle.
+  // Fails where no comm came.
   Status listen(Handle* handle, void** comm);
+  bool handle_overrun() const { return handle_overrun_; }  // a listen wrote past a handle
   // One call each; *comm stays null until there is one.
   Status connect(Handle& handle, void** comm);
   Status accept(void* listen_comm, void** comm);
@@ -76,7 +86,7 @@ class Side {
   Job job_;
   std::unique_ptr<Net> net_;
   void* context_ = nullptr;
-  bool begun_ = false;
+  bool begun_ = false, handle_overrun_ = false;
   nccl::Config config_{nccl::unset};
   Properties properties_;
 };
