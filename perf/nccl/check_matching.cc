@@ -77,7 +77,7 @@ Status repeats(const Job& job) {
           20, n, [](int) { return 5; }, [](int i) { return i; });
       PLAIT_TRY(exchange(side, link, same.sends, same.receives));
       const int odd = n / 2;  // of them
-      const auto turn = [n, odd](int i) { return i < odd ? 2 * i + 1 : 2 * (i - odd); };
+      const auto turn = [odd](int i) { return i < odd ? 2 * i + 1 : 2 * (i - odd); };
       auto two = groups(
           20, n, [](int i) { return 5 + i % 2; }, turn);
       return exchange(side, link, two.sends, two.receives);

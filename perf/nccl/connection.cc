@@ -160,6 +160,11 @@ Status Connection::close_half(Dice& dice, bool is_send) {
   return Status();
 }
 
+Status Connection::abandon() {
+  Link link{sender_.comm, receiver_.comm};
+  return side_.close(link);
+}
+
 Status Connection::check_kept() const {
   for (const Half* half : {&sender_, &receiver_}) {
     if (half->then.empty()) continue;

@@ -40,6 +40,8 @@ class Connection {
   // Everything that was planned, to its end, where both halves are there; then both are closed.
   Status finish(Dice& dice);
   Status close_half(Dice& dice, bool is_send);
+  // Closes what there is of a connection that never came to be.
+  Status abandon();
   // Whether memory that was kept after a close is as it was then.
   Status check_kept() const;
 

@@ -21,7 +21,8 @@ class Script {
     // A communicator may end with connections half open: finalize takes them back.
     const bool leave_half_open = side_.net().has_finalize() && dice_.chance(20);
     for (auto& connection : connections_)
-      if (!leave_half_open || connection->connected()) PLAIT_TRY(connection->finish(dice_));
+      PLAIT_TRY(leave_half_open && !connection->connected() ? connection->abandon()
+                                                            : connection->finish(dice_));
     for (const auto& connection : connections_) PLAIT_TRY(connection->check_kept());
     for (const auto& listener : listeners_)
       if (!leave_half_open) PLAIT_TRY(side_.close_listen(listener->comm));

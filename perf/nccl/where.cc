@@ -16,7 +16,7 @@ Where* mine = &own;
 
 void Where::end(const Status& status) noexcept {
   code = status.code();
-  const std::string_view said = status.ok() ? std::string_view() : status.text();
+  const std::string_view said = status.ok() ? std::string_view("") : status.text();
   const size_t length = std::min(said.size(), sizeof text - 1);
   std::memcpy(text, said.data(), length);
   text[length] = 0;

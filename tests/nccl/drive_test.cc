@@ -95,8 +95,7 @@ TEST(NcclNetDrive, Scripts) {
 }
 
 TEST(NcclNetDrive, AScriptThatFailsNamesItsSeed) {
-  for (const char* fault :
-       {"mixes-tags", "overruns", "max-recvs", "forgets-zero", "peer-death"}) {
+  for (const char* fault : {"mixes-tags", "overruns", "max-recvs", "forgets-zero", "peer-death"}) {
     const Outcome first = drive({"--script", "100", "--count", "60", "--timeout", "2", "--json"}, fault);
     ASSERT_EQ(first.status, 1) << fault << ": " << first.out;
     const auto json = nlohmann::json::parse(first.out);

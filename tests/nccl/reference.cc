@@ -18,9 +18,12 @@
 namespace plait::nccl_reference {
 namespace {
 
+struct Listen;
+
 // A communicator: what is half open, for finalize.
 struct Context {
-  std::set<int> sockets;
+  std::set<int> connecting;
+  std::set<Listen*> listening;
 };
 
 std::mutex mutex;  // connect and close are on other threads than messages
@@ -57,9 +60,13 @@ NcclResult init(void** context, uint64_t, nccl::Config* config, nccl::Logger log
 
 NcclResult finalize(void* context) {
   const std::unique_ptr<Context> mine(static_cast<Context*>(context));
-  if (!broken("leaks"))
-    for (const int fd : mine->sockets) ::close(fd);
   if (broken("leaks")) (void)!::dup(0);
+  for (const int fd : mine->connecting)
+    if (!broken("leaks")) ::close(fd);
+  for (Listen* listening : mine->listening) {
+    if (!broken("leaks")) ::close(listening->fd);
+    delete listening;
+  }
   return NcclResult::success;
 }
 
@@ -109,8 +116,9 @@ NcclResult listen(void* context, int, void* handle, void** comm) {
   h.length = int32_t(length);
   std::memcpy(handle, &h, sizeof h);
   const std::lock_guard lock(mutex);
-  static_cast<Context*>(context)->sockets.insert(fd);
-  *comm = new Listen{static_cast<Context*>(context), fd};
+  auto* listening = new Listen{static_cast<Context*>(context), fd};
+  listening->context->listening.insert(listening);
+  *comm = listening;
   return NcclResult::success;
 }
 
@@ -125,7 +133,7 @@ NcclResult begin_connect(Context& context, Handle& h) {
     return later ? NcclResult::success : NcclResult::remote_error;
   }
   h.pending = fd;
-  context.sockets.insert(fd);
+  context.connecting.insert(fd);
   return NcclResult::success;
 }
 
@@ -150,7 +158,7 @@ NcclResult connect(void* context, int, void* handle, void** comm, nccl::DeviceHa
     return result;
   }
   maybe_block(h.pending);
-  mine.sockets.erase(h.pending);
+  mine.connecting.erase(h.pending);
   auto* send = new Comm(h.pending);
   send->is_send = true;
   *comm = send;
@@ -203,7 +211,7 @@ NcclResult close_comm(void* comm) {
 NcclResult close_listen(void* comm) {
   const std::unique_ptr<Listen> listening(static_cast<Listen*>(comm));
   const std::lock_guard lock(mutex);
-  listening->context->sockets.erase(listening->fd);
+  listening->context->listening.erase(listening.get());
   ::close(listening->fd);
   return NcclResult::success;
 }

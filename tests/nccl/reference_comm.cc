@@ -176,7 +176,7 @@ void Comm::deliver() {
       request->result = NcclResult::invalid_usage;
     }
     bytes = std::min(bytes, found->room);
-    if (!broken("moves-nothing")) std::memcpy(found->data, message->bytes.data(), bytes);
+    if (bytes != 0 && !broken("moves-nothing")) std::memcpy(found->data, message->bytes.data(), bytes);
     if (broken("overruns")) std::memset(found->data + bytes, 0, found->room - bytes);
     found->filled = true;
     found->size = int(bytes);
