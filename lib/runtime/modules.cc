@@ -28,11 +28,14 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : file.substr(0, slash);
 }
 
+// Beside this object; where that is a program, in bin/, its run path leads there.
 Result<std::string> find(const std::string& file) {
   const std::string folder = own_folder();
   for (const std::string& path : {folder + "/plait/" + file, folder + "/" + file}) {
     if (access(path.c_str(), R_OK) == 0) return path;
   }
+  const KeptSignals signals;
+  if (dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE) != nullptr) return file;
   return Status(Code::unsupported, "this plait has no module for it: no " + file + " in " + folder +
                                        "/plait or " + folder +
                                        "; it is built where the fabric's library is installed");

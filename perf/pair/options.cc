@@ -1,0 +1,160 @@
+#include "perf/pair/options.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <stdexcept>
+
+#include "plait/plait.h"
+
+namespace plait::perf::pair {
+namespace {
+
+class Mistake : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+struct Raw {  // as written on the command line
+  std::string size, connection = "RC";
+  bool all = false, cpu_freq = false, json = false;
+  uint32_t gid_index = 0, inline_bytes = 0, mtu = 0, service_level = 0, timeout = 0;
+};
+
+constexpr uint32_t kMost32 = 0x7fffffff;
+
+void add_common(CLI::App& app, Options& o, Raw& raw) {
+  app.add_option("host", o.server);
+  app.add_option("-d,--ib-dev", o.device);
+  app.add_option("-p,--port", o.port)->check(CLI::Range(1, 65535));
+  app.add_option("-s,--size", raw.size);
+  app.add_flag("-a,--all", raw.all)->excludes("-s");
+  app.add_option("-n,--iters", o.iterations)->check(CLI::Range(uint64_t{1}, kMostIterations));
+  app.add_option("-D,--duration", o.seconds)->check(CLI::Range(1u, 86400u * 365))->excludes("-n");
+  app.add_flag("-e,--events", o.events);
+  app.add_flag("-F,--CPU-freq", raw.cpu_freq);
+  app.add_option("-c,--connection", raw.connection);
+  app.add_flag("--data_validation", o.validate);
+  app.add_flag("--out_json", raw.json);
+  app.add_option("--out_json_file", o.json);
+  app.add_option("--timeout", o.timeout_s)->check(CLI::Range(0.1, 1e6));
+  app.add_option("--wait", o.wait_s)->check(CLI::Range(0.1, 1e9));
+}
+
+void add_measure(CLI::App& app, Options& o) {
+  if (!o.tool.bandwidth()) {
+    app.add_flag("-H,--report-histogram", o.histogram);
+    app.add_flag("-U,--report-unsorted", o.unsorted);
+    return;
+  }
+  app.add_flag("-b,--bidirectional", o.bidirectional);
+  app.add_option("-t,--tx-depth", o.depth)->check(CLI::Range(1u, 4096u));
+  app.add_option("-l,--post_list", o.post_list)->check(CLI::Range(1u, 4096u));
+  app.add_option("-q,--qp", o.qps)->check(CLI::Range(1u, kMostQps));
+  app.add_flag("--report_gbits", o.gbits);
+  app.add_flag("--run_infinitely", o.infinite)->excludes("-n");
+}
+
+void add_verbs(CLI::App& app, Options& o, Raw& raw) {
+  app.add_option("-x,--gid-index", raw.gid_index)->check(CLI::Range(0u, 255u));
+  app.add_flag("-R,--rdma_cm", o.verbs.rdma_cm);
+  app.add_option("-I,--inline_size", raw.inline_bytes)->check(CLI::Range(0u, kMost32));
+  app.add_option("-m,--mtu", raw.mtu)->check(CLI::Range(256u, 4096u));
+  app.add_option("-S,--sl", raw.service_level)->check(CLI::Range(0u, 15u));
+  app.add_option("-u,--qp-timeout", raw.timeout)->check(CLI::Range(1u, 31u));
+  app.add_option("-i,--ib-port", o.verbs.ib_port)->check(CLI::Range(1u, 255u));
+}
+
+// Collects what verbs is to be asked for, and by which options.
+void settle_verbs(const CLI::App& app, const Raw& raw, VerbsOptions& verbs) {
+  auto take = [&](const char* flag, const std::string& pair) {
+    if (app.count(flag) == 0) return;
+    if (!pair.empty()) verbs.text += (verbs.text.empty() ? "" : "+") + pair;
+    verbs.flags += std::string(verbs.flags.empty() ? "" : ", ") + flag;
+  };
+  take("-x", "gid_index=" + std::to_string(raw.gid_index));
+  take("-R", "connect=cm");
+  take("-I", "inline=" + std::to_string(raw.inline_bytes));
+  take("-m", "mtu=" + std::to_string(raw.mtu));
+  take("-S", "service_level=" + std::to_string(raw.service_level));
+  take("-u", "timeout=" + std::to_string(raw.timeout));
+  take("-i", "");
+}
+
+size_t size_of(const std::string& text) {
+  size_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value == 0 || value > kMostBytes)
+    throw Mistake("-s " + text + ": a message has 1 to " + std::to_string(kMostBytes) + " bytes");
+  return value;
+}
+
+void settle_sizes(Options& o, const Raw& raw) {
+  if (raw.all) {
+    for (size_t size = 2; size <= size_t{1} << 23; size *= 2) o.sizes.push_back(size);
+  } else {
+    o.sizes.push_back(!raw.size.empty() ? size_of(raw.size) : o.tool.bandwidth() ? 65536 : 2);
+  }
+}
+
+void settle_length(Options& o) {
+  if (o.infinite && o.bidirectional) throw Mistake("--run_infinitely measures one direction: leave out -b");
+  if (o.infinite && o.sizes.size() > 1)
+    throw Mistake("--run_infinitely measures one size: give -s instead of -a");
+  if (o.infinite && o.seconds == 0) o.seconds = 5;
+  if ((o.histogram || o.unsorted) && o.seconds != 0)
+    throw Mistake("-H and -U print every result: give a number of them (-n), not -D");
+  if (o.iterations == 0) o.iterations = o.tool == Tool{Operation::write, Measure::bandwidth} ? 5000 : 1000;
+  if (!o.tool.bandwidth() && o.iterations > kMostSamples)
+    throw Mistake("-n " + std::to_string(o.iterations) + ": each result is kept, " +
+                  std::to_string(kMostSamples) + " at most; -D measures as long as you like");
+}
+
+void settle(const CLI::App& app, Options& o, const Raw& raw) {
+  if (raw.connection != "RC") throw Mistake("-c " + raw.connection + ": connections are reliable ones, RC");
+  settle_sizes(o, raw);
+  settle_length(o);
+  settle_verbs(app, raw, o.verbs);
+  if (raw.json && o.json.empty()) o.json = "perftest_out.json";
+  if (!o.tool.bandwidth()) o.depth = 1;
+  o.depth_given = o.tool.bandwidth() && app.count("-t") != 0;
+  if (o.post_list > o.depth)
+    throw Mistake("-l " + std::to_string(o.post_list) + " is more than the " + std::to_string(o.depth) +
+                  " messages under way (-t)");
+}
+
+}  // namespace
+
+Parsed parse(Tool tool, int argc, const char* const* argv) {
+  Parsed parsed;
+  Raw raw;
+  parsed.options.tool = tool;
+  bool help = false, version = false;
+  CLI::App app;
+  app.set_help_flag();
+  app.add_flag("-h,--help", help);
+  app.add_flag("-V,--version", version);
+  add_common(app, parsed.options, raw);
+  add_measure(app, parsed.options);
+  add_verbs(app, parsed.options, raw);
+  const std::string name = name_of(tool);
+  try {
+    app.parse(argc, argv);
+    parsed.exit_status = 0;
+    if (help) {
+      std::fputs(help_of(tool).c_str(), stdout);
+    } else if (version) {
+      std::printf("%s %d.%d.%d\n", name.c_str(), PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR,
+                  PLAIT_VERSION_PATCH);
+    } else {
+      settle(app, parsed.options, raw);
+      parsed.exit_status.reset();
+    }
+  } catch (const std::exception& e) {  // CLI::ParseError and Mistake
+    std::fprintf(stderr, "%s: %s\nTry: %s --help\n", name.c_str(), e.what(), name.c_str());
+    parsed.exit_status = 2;
+  }
+  return parsed;
+}
+
+}  // namespace plait::perf::pair

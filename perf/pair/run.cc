@@ -1,0 +1,130 @@
+#include "perf/pair/run.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "perf/pair/device.h"
+#include "perf/pair/measure.h"
+#include "perf/pair/report.h"
+
+namespace plait::perf::pair {
+namespace {
+
+constexpr Seconds kDialPatience = 5;  // for a server that is being started
+
+Result<bootstrap::SecretPtr> secret_of_environment() {
+  const char* file = std::getenv("PLAIT_SECRET_FILE");
+  if (file == nullptr || *file == 0) return bootstrap::SecretPtr();
+  return bootstrap::load_secret(file);
+}
+
+class Run {
+ public:
+  explicit Run(const Options& options) : options_(options), report_(options) {}
+
+  Status all() {
+    auto secret = secret_of_environment();
+    if (!secret.ok()) return secret.status();
+    secret_ = *secret;
+    auto device = find_device(options_);
+    if (!device.ok()) return device.status();
+    device_ = *device;
+    // Who has no such device hears it before anybody is waited for.
+    PLAIT_TRY(open_device(device_, {}, secret_).status());
+    PLAIT_TRY(meet());
+    Status status = together();
+    if (!status.ok()) control_->fail(status);
+    return status;
+  }
+  uint64_t wrong() const noexcept { return wrong_; }
+
+ private:
+  Status meet() {
+    if (options_.is_server()) report_.waiting();
+    auto control = options_.is_server()
+                       ? Control::serve(options_.port, secret_, options_.wait_s)
+                       : Control::dial(options_.server, options_.port, secret_, kDialPatience);
+    if (!control.ok()) return control.status();
+    control_ = std::move(*control);
+    return control_->greet(hello_of(options_, device_.kind(), device_.name()), options_.timeout_s);
+  }
+
+  Status together() {
+    auto domain = open_device(device_, control_->local(), secret_);
+    if (!domain.ok()) return domain.status();
+    auto session = Session::open(options_, std::move(*domain), device_.shm, *control_);
+    if (!session.ok()) return session.status();
+    const Setup setup = setup_of(**session);
+    report_.banner(setup);
+    report_.columns();
+    control_->on_row([this](const Row& row) { tell(row); });
+    for (const size_t bytes : options_.sizes) PLAIT_TRY(measure(**session, bytes));
+    report_.end(wrong_);
+    return options_.json.empty() ? Status() : write_json(options_.json, options_, setup, rows_);
+  }
+
+  Setup setup_of(const Session& session) const {
+    Setup setup;
+    setup.device = session.device();
+    setup.control =
+        std::string("TCP, ") + (control_->authenticated() ? "authenticated (PLAIT_SECRET_FILE)" : "plain");
+    const Hello mine = hello_of(options_, device_.kind(), setup.device);
+    setup.local = setup.device + ", " + describe(mine);
+    setup.remote = control_->theirs().device + ", " + describe(control_->theirs());
+    setup.depth = session.depth();
+    setup.inline_bytes = session.capabilities().inline_bytes;
+    return setup;
+  }
+
+  Status measure(Session& session, size_t bytes) {
+    session.progress().begin("measuring " + std::to_string(bytes) + " bytes",
+                             options_.seconds == 0 ? options_.iterations * options_.qps : 0);
+    Row row;
+    if (options_.tool.bandwidth()) {
+      auto measured = measure_bandwidth(session, bytes, [&](const Row& interim) {
+        session.progress().end();
+        tell(interim);
+      });
+      if (!measured.ok()) return measured.status();
+      row = *measured;
+    } else {
+      auto measured = measure_latency(session, bytes);
+      if (!measured.ok()) return measured.status();
+      session.progress().end();
+      report_.samples(std::move(measured->samples));
+      row = measured->row;
+    }
+    session.progress().end();
+    wrong_ += row.wrong;
+    tell(row);
+    return {};
+  }
+
+  void tell(const Row& row) {
+    rows_.push_back(row);
+    report_.row(row);
+  }
+
+  const Options& options_;
+  const Report report_;
+  bootstrap::SecretPtr secret_;
+  Device device_;
+  std::unique_ptr<Control> control_;
+  std::vector<Row> rows_;
+  uint64_t wrong_ = 0;
+};
+
+}  // namespace
+
+int run(Tool tool, int argc, const char* const* argv) {
+  const Parsed parsed = parse(tool, argc, argv);
+  if (parsed.exit_status) return *parsed.exit_status;
+  if (parsed.options.infinite) catch_interrupts();
+  Run run(parsed.options);
+  const Status status = run.all();
+  if (!status.ok())
+    std::fprintf(stderr, "%s: %s\n", name_of(tool).c_str(), std::string(status.text()).c_str());
+  return status.ok() && run.wrong() == 0 ? 0 : 1;
+}
+
+}  // namespace plait::perf::pair

@@ -1,0 +1,34 @@
+// Figures of many messages.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "perf/pair/row.h"
+
+namespace plait::perf::pair {
+
+// Of latencies in nanoseconds, which are sorted by it and must not be empty. `share`: of each that counts,
+// 0.5 for half of there and back. Typical is the median; percentiles are of the nearest rank.
+LatencyRow latency_of(std::vector<int64_t>& samples, double share);
+
+// Times of messages that arrive: what the average and the best of `window` in a row are.
+class Pace {
+ public:
+  Pace(uint32_t window, int64_t begin_ns);
+  // `count` more have arrived.
+  void arrived(uint64_t count, int64_t now_ns) noexcept;
+  // The time until now counts, though nothing more arrives.
+  void end(int64_t now_ns) noexcept { last_ns_ = now_ns; }
+  uint64_t count() const noexcept { return count_; }
+  // Of messages of `bytes` bytes since begin_ns.
+  BandwidthRow row(uint64_t bytes) const noexcept;
+
+ private:
+  std::vector<int64_t> times_;  // of the latest window + 1, by number; of number 0: the begin
+  uint64_t count_ = 0;
+  int64_t begin_ns_, last_ns_;
+  int64_t best_ns_ = INT64_MAX;  // of a window
+};
+
+}  // namespace plait::perf::pair
