@@ -103,7 +103,7 @@ class Bandwidth {
     return {};
   }
 
-  Pace pace_from(int64_t begin) const { return Pace(uint32_t(session_.depth() * session_.lanes()), begin); }
+  Pace pace_from(int64_t begin) const { return Pace(uint64_t{session_.depth()} * session_.lanes(), begin); }
   void fill_row(const Pace& pace, Row& row) const {
     row.bytes = load_.bytes;
     row.iterations = pace.count();

@@ -51,7 +51,7 @@ void replace(std::string& text, const std::string& what, const std::string& by) 
 
 std::string meaning_of(Tool tool) {
   if (tool.bandwidth())
-    return "BW peak: the best of any -t messages in a row. A message counts once it has arrived.";
+    return "A message counts once it has arrived. BW peak: of the best stretch of 16 times -t messages.";
   if (tool.operation == Operation::read) return "Times are of a whole read.";
   return "Times are half of there and back.";
 }

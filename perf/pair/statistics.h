@@ -12,10 +12,13 @@ namespace plait::perf::pair {
 // 0.5 for half of there and back. Typical is the median; percentiles are of the nearest rank.
 LatencyRow latency_of(std::vector<int64_t>& samples, double share);
 
-// Times of messages that arrive: what the average and the best of `window` in a row are.
+// Times of messages that arrive: what the average and the peak are. The peak is the best rate in which many
+// in a row were begun and arrived: those that may have been on their way when a stretch began do not count
+// for it, as their news often comes in bursts.
 class Pace {
  public:
-  Pace(uint32_t window, int64_t begin_ns);
+  // `under_way`: messages, at most.
+  Pace(uint64_t under_way, int64_t begin_ns);
   // `count` more have arrived.
   void arrived(uint64_t count, int64_t now_ns) noexcept;
   // The time until now counts, though nothing more arrives.
@@ -25,10 +28,11 @@ class Pace {
   BandwidthRow row(uint64_t bytes) const noexcept;
 
  private:
-  std::vector<int64_t> times_;  // of the latest window + 1, by number; of number 0: the begin
+  uint64_t under_way_;
+  std::vector<int64_t> times_;  // of the latest stretch and one before, by number; of number 0: the begin
   uint64_t count_ = 0;
   int64_t begin_ns_, last_ns_;
-  int64_t best_ns_ = INT64_MAX;  // of a window
+  int64_t best_ns_ = INT64_MAX;  // of a stretch
 };
 
 }  // namespace plait::perf::pair
