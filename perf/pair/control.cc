@@ -16,10 +16,11 @@ int64_t ns_of(Seconds seconds) { return int64_t(std::min(seconds, 1e9) * 1e9); }
 }  // namespace
 
 Result<std::unique_ptr<Control>> Control::serve(uint16_t port, const bootstrap::SecretPtr& secret,
-                                                Seconds wait) {
+                                                Seconds wait,
+                                                const std::function<void(uint16_t)>& listening) {
   auto poller = std::make_unique<bootstrap::Poller>();
   PLAIT_TRY(poller->open());
-  auto met = await_client(*poller, port, secret, Deadline::in_ns(ns_of(wait)));
+  auto met = await_client(*poller, port, secret, Deadline::in_ns(ns_of(wait)), listening);
   if (!met.ok()) return met.status();
   std::unique_ptr<Control> control(new Control(std::move(poller), true, secret != nullptr));
   control->link_ = std::move(met->link);

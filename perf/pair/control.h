@@ -18,9 +18,10 @@ using Seconds = double;
 
 class Control final : public transport::Exchange {
  public:
-  // Waits for a client that says a hello, whoever else comes to the port. Code::timeout.
+  // Waits for a client that says a hello, whoever else comes to the port: see await_client(). Code::timeout.
   static Result<std::unique_ptr<Control>> serve(uint16_t port, const bootstrap::SecretPtr& secret,
-                                                Seconds wait);
+                                                Seconds wait,
+                                                const std::function<void(uint16_t)>& listening = {});
   // Code::peer says why nobody answers there.
   static Result<std::unique_ptr<Control>> dial(const std::string& host, uint16_t port,
                                                const bootstrap::SecretPtr& secret, Seconds wait);

@@ -13,15 +13,18 @@ using transport::Transfer;
 using transport::Verb;
 using transport::When;
 
-// One side of a ping-pong. Each call: Status of what failed; `over`: the other side is done.
+// One side of a ping-pong.
 class Player {
  public:
   explicit Player(Session& session, size_t bytes)
       : session_(session), bytes_(bytes), lane_(session.lane(0)) {}
   virtual ~Player() = default;
   virtual void prepare() {}
-  virtual Status serve_up() = 0;         // sends the next one
-  virtual Result<bool> take_back() = 0;  // waits for the next of the other side; false: none will come
+  virtual Status serve_up() = 0;  // sends the next one
+  // Waits for the next one of the other side. False: none will come, where that may be so.
+  virtual Result<bool> take_back(bool may_end) = 0;
+  // What was sent last is on its way, whether or not this side moves any more.
+  virtual Status finish() { return {}; }
   uint64_t wrong() const noexcept { return wrong_; }
 
  protected:
@@ -54,8 +57,8 @@ class WritePlayer final : public Player {
     sent_++;
     return post(t);
   }
-  Result<bool> take_back() override {
-    auto came = session_.await([this] { return seen() > taken_; });
+  Result<bool> take_back(bool may_end) override {
+    auto came = session_.await([this] { return seen() > taken_; }, may_end);
     if (!came.ok() || !*came) return came;
     taken_++;
     if (checks()) {
@@ -81,15 +84,17 @@ class SendPlayer final : public Player {
     const auto slice = session_.out(0, 0, bytes_);
     if (checks()) fill({slice.data, bytes_}, session_.stream(0, false), lane_.sent);
     lane_.sent++;
-    auto begun = session_.await([&] {
-      if (request_ == nullptr) request_ = lane_.messages->send(kDataTag, slice);
-      return request_ != nullptr;
-    });
-    if (begun.ok()) lane_.messages->progress();
-    return begun.status();
+    PLAIT_TRY(session_.await([this] { return left(); }).status());
+    request_ = lane_.messages->send(kDataTag, slice);
+    if (request_ == nullptr) return session_.health();
+    lane_.messages->progress();
+    return {};
   }
-  Result<bool> take_back() override {
-    auto came = session_.await([this] { return left() && lane_.receives.front()->done(); });
+  Status finish() override {
+    return session_.await([this] { return left() && lane_.messages->flushed(); }).status();
+  }
+  Result<bool> take_back(bool may_end) override {
+    auto came = session_.await([this] { return left() && lane_.receives.front()->done(); }, may_end);
     if (!came.ok() || !*came) return came;
     wrong_ += take_received(session_, 0, bytes_);
     post_receives(session_, 0);
@@ -123,7 +128,7 @@ class ReadPlayer final : public Player {
     if (checks()) std::memset(t.local.data, 0, bytes_);
     return post(t);
   }
-  Result<bool> take_back() override {
+  Result<bool> take_back(bool) override {
     bool done = false;
     while (!done) {
       session_.harvest([&](size_t) { done = true; });
@@ -162,6 +167,7 @@ class Latency {
     PLAIT_TRY(meet_at(session_, result_.row.bytes));
     if (client) PLAIT_TRY(options_.seconds == 0 ? count_out() : play_for(options_.seconds));
     if (!client && !reads) PLAIT_TRY(answer());
+    PLAIT_TRY(player_->finish());
     result_.row.wrong = player_->wrong();
     auto theirs = swap_rows(session_, result_.row);
     if (!theirs.ok()) return theirs.status();
@@ -174,10 +180,7 @@ class Latency {
  private:
   Status turn() {
     PLAIT_TRY(player_->serve_up());
-    auto came = player_->take_back();
-    if (!came.ok()) return came.status();
-    if (*came) return {};
-    return {Code::internal, session_.control().other() + " ended before all was measured"};
+    return player_->take_back(false).status();
   }
 
   Status count_out() {
@@ -219,9 +222,8 @@ class Latency {
   Status answer() {
     const uint64_t most = options_.seconds == 0 ? options_.iterations : UINT64_MAX;
     for (uint64_t i = 0; i < most; i++) {
-      auto came = player_->take_back();
-      if (!came.ok()) return came.status();
-      if (!*came) return {};
+      auto came = player_->take_back(options_.seconds != 0);
+      if (!came.ok() || !*came) return came.status();
       PLAIT_TRY(player_->serve_up());
     }
     return {};

@@ -64,6 +64,7 @@ class Door final : public bootstrap::Polled {
     id_ = poller_.add(fd_.get(), true, false, this);
     return id_ != 0 ? Status() : Status::system(errno, "epoll_ctl");
   }
+  uint16_t port() const noexcept { return bootstrap::local_address(fd_.get()).port; }
   void ready() override {
     Address from;
     while (Fd fd = bootstrap::accept_from(fd_.get(), &from)) {
@@ -145,9 +146,10 @@ bool hopeless(const Status& why) {
 }  // namespace
 
 Result<Met> await_client(bootstrap::Poller& poller, uint16_t port, const bootstrap::SecretPtr& secret,
-                         const Deadline& deadline) {
+                         const Deadline& deadline, const std::function<void(uint16_t)>& listening) {
   Door door(poller, secret);
   PLAIT_TRY(door.open(port));
+  if (listening) listening(door.port());
   while (!deadline.passed()) {
     if (Met met = door.look(); met.link) return met;
     poller.wait(deadline.left_ms(200));

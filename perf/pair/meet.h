@@ -1,6 +1,7 @@
 // How a client finds its server: by a TCP port, where anybody may come.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,8 +19,9 @@ struct Met {
 // Waits at `port` until somebody has gone through the handshake and said a hello that can be read. Who does
 // not within 5 s is sent away, with a warning for the first of them. Code::timeout, Code::state: the port is
 // taken.
+// Port 0: one that is free. `listening` hears the port from which on a client may come.
 Result<Met> await_client(bootstrap::Poller& poller, uint16_t port, const bootstrap::SecretPtr& secret,
-                         const Deadline& deadline);
+                         const Deadline& deadline, const std::function<void(uint16_t)>& listening);
 
 // Dials all addresses of `host`, again and again while nobody listens there. Code::peer, Code::timeout: why
 // nobody answers; Code::auth, Code::version: who answers is another one; Code::invalid: no such host.

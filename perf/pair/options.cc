@@ -25,7 +25,7 @@ constexpr uint32_t kMost32 = 0x7fffffff;
 void add_common(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("host", o.server);
   app.add_option("-d,--ib-dev", o.device);
-  app.add_option("-p,--port", o.port)->check(CLI::Range(1, 65535));
+  app.add_option("-p,--port", o.port)->check(CLI::Range(0, 65535));
   app.add_option("-s,--size", raw.size);
   app.add_flag("-a,--all", raw.all)->excludes("-s");
   app.add_option("-n,--iters", o.iterations)->check(CLI::Range(uint64_t{1}, kMostIterations));
@@ -112,6 +112,7 @@ void settle_length(Options& o) {
 
 void settle(const CLI::App& app, Options& o, const Raw& raw) {
   if (raw.connection != "RC") throw Mistake("-c " + raw.connection + ": connections are reliable ones, RC");
+  if (o.port == 0 && !o.is_server()) throw Mistake("-p 0 is for a server: it says which port it got");
   settle_sizes(o, raw);
   settle_length(o);
   settle_verbs(app, raw, o.verbs);

@@ -23,11 +23,12 @@ const char* Report::line() const noexcept {
   return "---------------------------------------------------------------------------------------\n";
 }
 
-void Report::waiting() const {
+void Report::waiting(uint16_t port) const {
   std::fputs(
       "\n************************************\n* Waiting for client to connect... *\n"
       "************************************\n",
       to_);
+  if (options_.port == 0) item(to_, "Port", std::to_string(port));
   std::fflush(to_);
 }
 

@@ -23,7 +23,7 @@ class Report {
  public:
   explicit Report(const Options& options, std::FILE* to = stdout) : options_(options), to_(to) {}
 
-  void waiting() const;  // of a server
+  void waiting(uint16_t port) const;  // of a server; says the port where the kernel chose it
   void banner(const Setup& setup) const;
   void columns() const;
   void row(const Row& row) const;

@@ -40,9 +40,9 @@ class Run {
 
  private:
   Status meet() {
-    if (options_.is_server()) report_.waiting();
     auto control = options_.is_server()
-                       ? Control::serve(options_.port, secret_, options_.wait_s)
+                       ? Control::serve(options_.port, secret_, options_.wait_s,
+                                        [this](uint16_t port) { report_.waiting(port); })
                        : Control::dial(options_.server, options_.port, secret_, kDialPatience);
     if (!control.ok()) return control.status();
     control_ = std::move(*control);
@@ -59,6 +59,7 @@ class Run {
     report_.columns();
     control_->on_row([this](const Row& row) { tell(row); });
     for (const size_t bytes : options_.sizes) PLAIT_TRY(measure(**session, bytes));
+    PLAIT_TRY((*session)->part());
     report_.end(wrong_);
     return options_.json.empty() ? Status() : write_json(options_.json, options_, setup, rows_);
   }

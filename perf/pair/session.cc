@@ -248,6 +248,11 @@ Status Session::rest() {
                              " s (--timeout)"};
 }
 
+Status Session::part() {
+  PLAIT_TRY(control_.say(Kind::bye));
+  return control_.hear(Kind::bye).status();
+}
+
 Status Session::sleep() {
   if (!domain_->arm()) return {};
   if (lanes_.front().messages && move_messages()) return {};  // what came by a store before arm()

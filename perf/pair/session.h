@@ -77,9 +77,12 @@ class Session {
   // After turns in which something moved. With the time it says, now and then, that this side is alive.
   void moved() noexcept { idle_ = 0, fresh_ = true; }
   Status pulse(int64_t now);
-  // Polls until `there`. False: the other side says that it is done, so nothing more will come.
+  // Polls until `there`. False, if it may end: the other side says that it is done, so nothing more will
+  // come.
   template <class There>
-  Result<bool> await(There&& there);
+  Result<bool> await(There&& there, bool may_end = false);
+  // Once all is measured: who lets go first is no death to the other.
+  Status part();
   // What of this side or of a lane has failed so far.
   Status health();
   // For Control::hear(): serves the other side while it is waited for. `step`: this side's part in it, if it
@@ -141,7 +144,7 @@ bool Session::harvest(F&& done) noexcept {
 }
 
 template <class There>
-Result<bool> Session::await(There&& there) {
+Result<bool> Session::await(There&& there, bool may_end) {
   const bool messages = lanes_.front().messages != nullptr;
   for (;;) {
     harvest([](size_t) {});
@@ -151,7 +154,7 @@ Result<bool> Session::await(There&& there) {
       return true;
     }
     PLAIT_TRY(rest());
-    if (control_.next_is(Kind::done)) return bool(there());
+    if (may_end && control_.next_is(Kind::done)) return bool(there());
   }
 }
 

@@ -25,6 +25,7 @@ enum class Kind : uint32_t {
   row,        // an interim result
   sent,       // this side has sent all of a size, and it arrived
   done,       // this side has received all of a size, too: Row
+  bye,        // this side lets go
   failed,     // a sentence; the last word
 };
 
