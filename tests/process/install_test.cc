@@ -71,6 +71,28 @@ TEST_F(Install, PutsDownHeaderLibraryAndTools) {
   }
 }
 
+TEST_F(Install, PairToolsFindTheirModulesAndPages) {
+  for (const char* name : {"plait_write_bw", "plait_write_lat", "plait_read_bw", "plait_read_lat",
+                           "plait_send_bw", "plait_send_lat"}) {
+    EXPECT_TRUE(fs::exists(prefix_ / "bin" / name)) << name;
+    EXPECT_TRUE(fs::exists(prefix_ / "share/man/man1" / (std::string(name) + ".1"))) << name;
+    EXPECT_TRUE(fs::exists(prefix_ / "share/bash-completion/completions" / name)) << name;
+  }
+  // There is a module for chips' links in every build; without a pod it says so itself.
+  const Outcome o = shell("\"$prefix/bin/plait_write_bw\" -p 0 -d icl:emu:/no/such/pod");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_EQ(o.err.find("no module"), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find("/no/such/pod"), std::string::npos) << o.err;
+}
+
+TEST_F(Install, CompletesOptionsAndDevices) {
+  const Outcome o = shell(
+      "bash -c 'source \"$prefix/share/bash-completion/completions/plait_send_lat\"\n"
+      "_plait_pair plait_send_lat --out plait_send_lat; echo ${COMPREPLY[*]}\n"
+      "_plait_pair plait_send_lat sh -d; echo ${COMPREPLY[*]}'");
+  EXPECT_EQ(o.out, "--out_json --out_json_file\nshm\n") << o.err;
+}
+
 TEST_F(Install, PutsDownNothingOfItsInside) {
   for (const auto& entry : fs::recursive_directory_iterator(prefix_)) {
     if (!entry.is_regular_file()) continue;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "support/command.h"
+#include "support/pod.h"
 
 namespace plait::test {
 namespace {
@@ -127,6 +128,21 @@ TEST_P(Over, ManyConnectionsBothWaysWithEvents) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, Over, testing::Values("shm", "tcp", "ofi:tcp", "ucx:tcp"),
                          [](const auto& one) { return one.param.substr(0, one.param.find(':')); });
+
+TEST(Pair, ChipsOfAPod) {
+  const EmulatedPod pod("mesh 1x2");
+  ASSERT_EQ(pod.error(), "");
+  for (const std::string& tool : kTools) {
+    const Ended ended =
+        both(tool, {"-d", pod.network() + "#0/1", "-n", "30", "-s", "10000", "--data_validation"});
+    expect_measured(ended, tool, 1);
+    EXPECT_TRUE(contains(ended.server.out, pod.network() + "#0, host")) << ended.server.out;
+    EXPECT_TRUE(contains(ended.client.out, pod.network() + "#1, host")) << ended.client.out;
+  }
+  const Outcome o = run(command("write_bw", {"-d", "icl:emu:/no/such/pod#0/1"}));
+  EXPECT_EQ(o.status, 1);
+  EXPECT_TRUE(contains(o.err, "/no/such/pod")) << o.err;
+}
 
 TEST(Pair, ForATimeAndEveryResult) {
   Ended ended = both("write_bw", {"-d", "shm", "-D", "1"});

@@ -38,10 +38,12 @@ pair() {
   }
 }
 
-# columns: of the table that was just printed, its names as far as one word goes, and how many a row has.
+# columns: the names of the table that was just printed, and how many its row has.
 columns() {
-  grep -A1 '#bytes' said | sed 's/MB/MiB/g; s/[[:space:]][[:space:]]*$//' | head -1 | tr -s ' \t' ' '
-  grep -A1 '#bytes' said | tail -1 | wc -w
+  local table
+  table=$(grep -A1 '#bytes' said) || table="no table"
+  head -1 <<<"$table" | sed 's/MB/MiB/g; s/[[:space:]]*$//' | tr -s ' \t' ' '
+  tail -1 <<<"$table" | wc -w
 }
 
 # beside NAME OPTIONS...: theirs, then ours.
@@ -55,7 +57,7 @@ beside() {
 }
 
 beside write_bw -x 1 -n 200
-beside write_bw -x 1 -n 50 -q 2 -l 4 -s 4096 --report_gbits
+beside write_bw -x 1 -n 48 -q 2 -l 4 -s 4096 --report_gbits
 beside send_lat -x 1 -n 200
 beside read_lat -x 1 -n 100 -s 64
 beside send_bw -x 1 -n 100 -t 64
