@@ -64,7 +64,8 @@ Result<std::unique_ptr<Domain>> open_tcp(const RailSpec& rail, const Place& plac
 }
 
 // What a communicator asks of any network.
-Status suits(const Domain& domain) {
+Status suits(const Domain& domain, const Place& place) {
+  if (!place.for_communicator) return {};
   const transport::Capabilities& caps = domain.capabilities();
   auto lacks = [&](const std::string& what) {
     return Status(Code::unsupported, std::string(domain.name()) + " " + what);
@@ -94,7 +95,7 @@ Result<std::unique_ptr<Domain>> open_module(const RailSpec& rail, const Place& p
                                  .bandwidth_Bps = place.link_mbps * 125e3,
                                  .rank = place.rank});
   if (!domain.ok()) return domain;
-  PLAIT_TRY(suits(**domain));
+  PLAIT_TRY(suits(**domain, place));
   return domain;
 }
 
@@ -153,7 +154,7 @@ Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails,
   if (!bound.ok()) return bound.status();
   if (watch != nullptr) watch->counts = (*bound)->counts();
   std::unique_ptr<Domain> domain = std::move(bound).value();
-  PLAIT_TRY(suits(*domain));
+  PLAIT_TRY(suits(*domain, place));
   return domain;
 }
 

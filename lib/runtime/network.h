@@ -28,6 +28,7 @@ struct Place {
   int rank = -1;
   HostRanks here{};  // who shares this host's NICs; none: nobody else
   std::string sysfs = "/sys";
+  bool for_communicator = true;  // what a communicator needs of a network is asked; tools need less
 };
 
 // Who wants to know what becomes of rails, where there are several.

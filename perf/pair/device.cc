@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 
 #include "bootstrap/crypto.h"
 #include "runtime/config.h"
@@ -58,37 +59,51 @@ Result<std::string> rdma_device(const std::string& name) {
                     "verbs) of that name; of RDMA there is: " + known);
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+// "0/2", the server's chip and the client's, or "emu:/dev/shm/pod#0/2".
+struct Chips {
+  std::string pod;  // empty: the only one there is
+  uint32_t server = 0, client = 0;
+};
+
+bool take_chip(std::string_view text, uint32_t& chip) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), chip);
+  return error == std::errc() && stop == text.data() + text.size();
 }
 
-// "0/2": the server's chip, the client's. Of the only pod there is, unless "emu:/dev/shm/pod#0/2" names one.
-Result<std::string> chip_of(const std::string& name, bool server) {
-  const std::string text = name.substr(name.find(':') + 1);
-  const size_t hash = text.find('#'), begin = hash == text.npos ? 0 : hash + 1;
-  const size_t slash = text.rfind('/');
-  if (slash == text.npos || slash < begin || !is_number(text.substr(begin, slash - begin)) ||
-      !is_number(text.substr(slash + 1)))
-    return name;
-  const std::string chip = server ? text.substr(begin, slash - begin) : text.substr(slash + 1);
-  if (hash != text.npos) return "icl:" + text.substr(0, hash) + "#" + chip;
-  std::string found, others;
-  for (const RailListing& pod : listed(runtime::kIcl)) {
-    others += (others.empty() ? "" : ", ") + pod.name;
-    if (pod.name.find(':') != pod.name.npos) found = found.empty() ? pod.name : "several";
-  }
-  if (found.empty())
+std::optional<Chips> chips_of(std::string_view name) {
+  const std::string_view text = name.substr(std::min(name.find(':'), name.size() - 1) + 1);
+  const size_t hash = text.find('#'), begin = hash == text.npos ? 0 : hash + 1, slash = text.rfind('/');
+  Chips chips;
+  if (slash == text.npos || slash < begin || !take_chip(text.substr(begin, slash - begin), chips.server) ||
+      !take_chip(text.substr(slash + 1), chips.client))
+    return std::nullopt;
+  if (hash != text.npos) chips.pod = "icl:" + std::string(text.substr(0, hash));
+  return chips;
+}
+
+Result<std::string> only_pod(const std::string& name) {
+  std::vector<std::string> pods;
+  for (const RailListing& pod : listed(runtime::kIcl))
+    if (pod.name.find(':') != pod.name.npos) pods.push_back(pod.name);
+  if (pods.size() == 1) return pods.front();
+  if (pods.empty())
     return Status(Code::unsupported, "-d " + name + ": there is no pod here (icl-pod create makes one)");
-  if (found == "several")
-    return Status(Code::invalid, "-d " + name + ": there are several pods (" + others +
-                                     "); name one: -d icl:emu:/dev/shm/POD#" + text);
-  return found + "#" + chip;
+  return Status(Code::invalid, "-d " + name + ": there are several pods, " + pods[0] + " and " + pods[1] +
+                                   "; name one, as in -d " + pods[0] + "#0/2");
+}
+
+Result<std::string> chip_name(const Options& o) {
+  const auto chips = chips_of(o.device);
+  if (!chips) return o.device;
+  auto pod = chips->pod.empty() ? only_pod(o.device) : Result<std::string>(chips->pod);
+  if (!pod.ok()) return pod;
+  return *pod + "#" + std::to_string(o.is_server() ? chips->server : chips->client);
 }
 
 Result<std::string> full_name(const Options& o) {
   if (o.device.empty()) return first_device();
   const std::string fabric = o.device.substr(0, o.device.find_first_of(":?"));
-  if (fabric == runtime::kIcl) return chip_of(o.device, o.is_server());
+  if (fabric == runtime::kIcl) return chip_name(o);
   const auto modules = runtime::module_names();
   if (fabric == runtime::kTcp || std::ranges::find(modules, fabric) != modules.end()) return o.device;
   if (is_interface(o.device)) return "tcp:" + o.device;
@@ -116,6 +131,7 @@ Status add_verbs_options(const Options& o, std::vector<RailSpec>& rails) {
 
 Result<runtime::Place> place_of(const Address& met, const bootstrap::SecretPtr& secret, bool tls) {
   runtime::Place place;
+  place.for_communicator = false;
   place.interfaces = environment("PLAIT_IFACE");
   if (met.valid()) place.known.push_back(met.with_port(0));
   if (const std::string ports = environment("PLAIT_PORTS"); !ports.empty())
@@ -135,7 +151,7 @@ std::string Device::name() const { return shm ? std::string(kShm) : runtime::to_
 
 Result<Device> find_device(const Options& o) {
   if (o.device == kShm) {
-    if (o.verbs.flags.empty()) return Device{true, {}};
+    if (o.verbs.flags.empty()) return Device{true, {}, {}};
     return Status(Code::unsupported, o.verbs.flags + ": only RDMA devices take that, not shm");
   }
   auto name = full_name(o);
@@ -143,7 +159,10 @@ Result<Device> find_device(const Options& o) {
   auto rails = runtime::parse_network(*name);
   if (!rails.ok()) return rails.status();
   PLAIT_TRY(add_verbs_options(o, *rails));
-  return Device{false, std::move(*rails)};
+  Device device{false, std::move(*rails), {}};
+  if (const auto chips = chips_of(o.device); chips && device.rails.front().fabric == runtime::kIcl)
+    device.chips = {chips->server, chips->client};
+  return device;
 }
 
 Result<std::unique_ptr<transport::Domain>> open_device(const Device& device, const Address& met,
@@ -152,6 +171,24 @@ Result<std::unique_ptr<transport::Domain>> open_device(const Device& device, con
   const auto place = place_of(met, secret, runtime::wants_tls(device.rails));
   if (!place.ok()) return place.status();
   return runtime::open_network(device.rails, *place);
+}
+
+std::vector<std::unique_ptr<transport::Domain>> open_chips_on_the_way(const Device& device) {
+  constexpr uint32_t kMostChips = 64;
+  std::vector<std::unique_ptr<transport::Domain>> open;
+  if (device.chips.empty()) return open;
+  RailSpec rail = device.rails.front();
+  rail.detail.resize(rail.detail.find('#'));
+  const std::string pod = rail.detail;
+  for (uint32_t chip = 0; chip < kMostChips; chip++) {
+    if (std::ranges::find(device.chips, chip) != device.chips.end()) continue;
+    rail.detail = pod + "#" + std::to_string(chip);
+    auto domain = runtime::open_network({rail}, {});
+    if (!domain.ok() && domain.status().code() == Code::state) continue;  // another process runs it
+    if (!domain.ok()) break;                                              // there are no more
+    open.push_back(std::move(*domain));
+  }
+  return open;
 }
 
 }  // namespace plait::perf::pair

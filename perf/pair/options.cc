@@ -1,10 +1,10 @@
 #include "perf/pair/options.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <stdexcept>
 
+#include "base/option_text.h"
 #include "plait/plait.h"
 
 namespace plait::perf::pair {
@@ -81,12 +81,10 @@ void settle_verbs(const CLI::App& app, const Raw& raw, VerbsOptions& verbs) {
 }
 
 size_t size_of(const std::string& text) {
-  size_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value == 0 || value > kMostBytes)
-    throw Mistake("-s " + text + ": a message has 1 to " + std::to_string(kMostBytes) + " bytes");
-  return value;
+  const auto size = option_number(text, 1, kMostBytes);
+  if (!size)
+    throw Mistake("-s " + text + ": a message has 1 byte to 1G; K, M and G stand for 2^10, 2^20, 2^30");
+  return size_t(*size);
 }
 
 void settle_sizes(Options& o, const Raw& raw) {

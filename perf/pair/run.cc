@@ -52,12 +52,16 @@ class Run {
   Status together() {
     auto domain = open_device(device_, control_->local(), secret_);
     if (!domain.ok()) return domain.status();
+    if (options_.is_server()) on_the_way_ = open_chips_on_the_way(device_);
     auto session = Session::open(options_, std::move(*domain), device_.shm, *control_);
     if (!session.ok()) return session.status();
     const Setup setup = setup_of(**session);
     report_.banner(setup);
     report_.columns();
-    control_->on_row([this](const Row& row) { tell(row); });
+    control_->on_row([&](const Row& row) {
+      (*session)->progress().end();
+      tell(row);
+    });
     for (const size_t bytes : options_.sizes) PLAIT_TRY(measure(**session, bytes));
     PLAIT_TRY((*session)->part());
     report_.end(wrong_);
@@ -110,6 +114,7 @@ class Run {
   const Report report_;
   bootstrap::SecretPtr secret_;
   Device device_;
+  std::vector<std::unique_ptr<transport::Domain>> on_the_way_;
   std::unique_ptr<Control> control_;
   std::vector<Row> rows_;
   uint64_t wrong_ = 0;
@@ -120,7 +125,7 @@ class Run {
 int run(Tool tool, int argc, const char* const* argv) {
   const Parsed parsed = parse(tool, argc, argv);
   if (parsed.exit_status) return *parsed.exit_status;
-  if (parsed.options.infinite) catch_interrupts();
+  if (parsed.options.infinite && !parsed.options.is_server()) catch_interrupts();
   Run run(parsed.options);
   const Status status = run.all();
   if (!status.ok())

@@ -15,7 +15,7 @@ using transport::MessageMemory;
 namespace {
 
 constexpr int64_t kLookNs = 20'000'000;
-constexpr uint32_t kLookEvery = 1024, kYieldFrom = 4096;
+constexpr uint32_t kLookEvery = 1024, kYieldFrom = 100;
 constexpr size_t kCheckedBytes = size_t{64} << 20;  // of a lane's memory where each message is checked
 constexpr int64_t kConnectMs = 20'000;
 constexpr int kServeTurns = 32;  // between looks at the control connection

@@ -47,6 +47,11 @@ TEST(PairOptions, AllSizes) {
   EXPECT_EQ(o.sizes.back(), size_t{1} << 23);
 }
 
+TEST(PairOptions, SizesMayHaveAUnit) {
+  EXPECT_EQ(parsed(kWriteBw, {"-s", "64K"}).options.sizes, std::vector<size_t>{65536});
+  EXPECT_EQ(parsed(kWriteBw, {"-s", "1G"}).options.sizes, std::vector<size_t>{kMostBytes});
+}
+
 TEST(PairOptions, VerbsOptionsAreCollected) {
   const Options o = parsed(kWriteBw, {"-x", "3", "-R", "-I", "64", "-i", "2", "-F"}).options;
   EXPECT_EQ(o.verbs.text, "gid_index=3+connect=cm+inline=64");
@@ -67,9 +72,9 @@ TEST(PairOptions, JsonHasTheNameOfPerftest) {
 
 TEST(PairOptions, WhatMakesNoSenseIsRefusedWithASentence) {
   const std::pair<std::vector<const char*>, const char*> cases[] = {
-      {{"-s", "0"}, "a message has 1 to"},
-      {{"-s", "2000000000"}, "a message has 1 to"},
-      {{"-s", "4x"}, "a message has 1 to"},
+      {{"-s", "0"}, "a message has 1 byte to 1G"},
+      {{"-s", "2000000000"}, "a message has 1 byte"},
+      {{"-s", "4x"}, "a message has 1 byte"},
       {{"-c", "UD"}, "RC"},
       {{"-l", "9", "-t", "8"}, "more than the 8"},
       {{"--run_infinitely", "-b"}, "leave out -b"},
