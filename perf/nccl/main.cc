@@ -12,7 +12,8 @@
 namespace plait::nccl_drive {
 namespace {
 
-constexpr double kWaits = 5;  // a check may last as long as so many waits
+constexpr double kWaits = 5;                  // a check may last as long as so many waits
+constexpr double kMostMeasuring = 24 * 3600;  // s, however many sizes and rounds
 
 int list() {
   for (const Named& check : all_checks())
@@ -142,21 +143,30 @@ nlohmann::ordered_json json_of(const Measure& m, const Figures& f) {
   return json;
 }
 
+void print_measured(const Options& o) {
+  std::printf("%s: p50 half round trip; bandwidth of %zu comm%s; medians of %d rounds%s\n",
+              o.job.plugin.c_str(), o.measure.comms, o.measure.comms == 1 ? "" : "s", o.measure.rounds,
+              o.measure.plain ? "; ratio above 1: faster than a plain socket" : "");
+  print_head(o.measure);
+  std::fflush(stdout);
+}
+
+// In a process of its own too: a plugin may hang.
 int measure_all(const Options& o) {
-  auto rows = nlohmann::ordered_json::array();
-  if (!o.json) {
-    std::printf("%s: p50 half round trip; bandwidth of %zu comm%s; medians of %d rounds%s\n",
-                o.job.plugin.c_str(), o.measure.comms, o.measure.comms == 1 ? "" : "s", o.measure.rounds,
-                o.measure.plain ? "; ratio above 1: faster than a plain socket" : "");
-    print_head(o.measure);
-  }
-  const Status status = measure(o.job, o.measure, [&](const Figures& figures) {
-    if (o.json)
-      rows.push_back(json_of(o.measure, figures));
-    else
-      print_figures(o.measure, figures);
-  });
-  if (o.json) std::printf("%s\n", rows.dump(2).c_str());
+  if (!o.json) print_measured(o);
+  const auto work = [&o]() -> Status {
+    auto rows = nlohmann::ordered_json::array();
+    const auto tell = [&](const Figures& figures) {
+      if (o.json)
+        rows.push_back(json_of(o.measure, figures));
+      else
+        print_figures(o.measure, figures);
+    };
+    PLAIT_TRY(measure(o.job, o.measure, tell));
+    if (o.json) std::printf("%s\n", rows.dump(2).c_str());
+    return Status();
+  };
+  const Status status = guarded(o.job.seconds, kMostMeasuring, work).status;
   if (!status.ok()) std::fprintf(stderr, "nccl-net-drive: %s\n", std::string(status.text()).c_str());
   return status.ok() ? 0 : 1;
 }

@@ -33,6 +33,7 @@ class Station {
   Status post(Comm& comm, bool is_send, size_t slot, size_t bytes, void** request);
   Status wait(Comm& comm, bool is_send, size_t bytes);
   Status finish(void** request, bool* done);
+  Status arrived(size_t which, size_t bytes) const;
   Status stream(bool is_send, size_t bytes, size_t count, size_t window);
   unsigned char* slot(Memory& memory, size_t index, size_t bytes);
 

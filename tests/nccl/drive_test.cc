@@ -60,9 +60,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Fault{"accepts-once", 5}, Fault{"device-handle", 6}, Fault{"one-thread", 7},
                     Fault{"few-requests", 8}, Fault{"needs-own-test", 8}, Fault{"keeps-0x1", 9},
                     Fault{"mixes-tags", 10}, Fault{"max-recvs", 10}, Fault{"moves-nothing", 10},
-                    Fault{"no-sizes", 11}, Fault{"forgets-zero", 12}, Fault{"overruns", 12},
-                    Fault{"truncates", 12}, Fault{"peer-death", 13}, Fault{"touches-after-close", 14},
-                    Fault{"waits-in-close", 14}, Fault{"takes-any-class", 15}),
+                    Fault{"no-sizes", 11}, Fault{"round-robin", 11}, Fault{"forgets-zero", 12},
+                    Fault{"overruns", 12}, Fault{"truncates", 12}, Fault{"peer-death", 13},
+                    Fault{"touches-after-close", 14}, Fault{"waits-in-close", 14},
+                    Fault{"takes-any-class", 15}),
     [](const auto& one) {
       std::string name = one.param.name;
       std::erase(name, '-');
@@ -128,6 +129,18 @@ TEST(NcclNetDrive, Measures) {
   const Outcome table = drive({"--measure", "--sizes", "8", "--windows", "2", "--rounds", "1"});
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_EQ(lines(table.out).size(), 3u) << table.out;
+}
+
+TEST(NcclNetDrive, WhatMovesNothingIsNotFast) {
+  const Outcome o = drive({"--measure", "--sizes", "8", "--rounds", "1"}, "moves-nothing");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.err.find("their memory holds other bytes than were sent"), std::string::npos) << o.err;
+}
+
+TEST(NcclNetDrive, AMeasurementThatHangsSaysWhere) {
+  const Outcome o = drive({"--measure", "--sizes", "8", "--timeout", "1"}, "blocks-in-connect");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.err.find("connect had not returned after 1 s: it blocks"), std::string::npos) << o.err;
 }
 
 TEST(NcclNetDrive, HelpFitsAScreenAndShowsExamples) {

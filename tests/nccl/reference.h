@@ -60,11 +60,11 @@ struct Comm {
     std::vector<unsigned char> bytes;
   };
   Request* new_request();
-  void progress(const Request* tested);
+  void progress(Request* tested);
   void write_some(const Request* tested);
   void read_some();
   bool read_into(void* to, size_t size);
-  void deliver();
+  void deliver(Request* tested);
   void fail(NcclResult result);
 
   std::deque<Request> requests;    // never moves one

@@ -101,12 +101,12 @@ void Comm::fail(NcclResult result) {
   dead = result == NcclResult::remote_error && broken("peer-death") ? NcclResult::system_error : result;
 }
 
-void Comm::progress(const Request* tested) {
+void Comm::progress(Request* tested) {
   if (is_send) {
     write_some(tested);
   } else {
     read_some();
-    deliver();
+    deliver(tested);
   }
 }
 
@@ -156,11 +156,13 @@ void Comm::read_some() {
 }
 
 // To the oldest place of its tag that is free.
-void Comm::deliver() {
+void Comm::deliver(Request* tested) {
   for (auto message = unexpected.begin(); message != unexpected.end();) {
     Request* request = nullptr;
     Request::Place* found = nullptr;
-    for (Request* r : posted) {
+    std::deque<Request*> order = posted;
+    if (tested != nullptr && tested->left != 0 && broken("round-robin")) order.push_front(tested);
+    for (Request* r : order) {
       for (Request::Place& place : r->places)
         if (found == nullptr && !place.filled && (broken("mixes-tags") || place.tag == message->header.tag))
           found = &place, request = r;
