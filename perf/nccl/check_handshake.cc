@@ -141,64 +141,6 @@ Status connect_to_stopped(const Job& job) {
   });
 }
 
-// Each of n processes connects to the next; what the first sends goes around, and each adds its own.
-constexpr int kRing = 4;
-
-Status ring_member(Side& side, Channel& channel, int rank) {
-  Handle mine, next;
-  void* listening = nullptr;
-  Link link;
-  PLAIT_TRY(side.listen(&mine, &listening));
-  PLAIT_TRY(channel.put(&mine, sizeof mine));
-  PLAIT_TRY(channel.get(&next, sizeof next, side.deadline()));
-  PLAIT_TRY(side.join(next, listening, &link));
-  PLAIT_TRY(side.close_listen(listening));
-  for (int round = 0; round < 3; ++round) {
-    const auto id = [round](int r) { return uint64_t(1000 * round + 10 * ((r + kRing) % kRing) + 1); };
-    PLAIT_TRY(pass_on(side, link, id(rank), id(rank - 1)));
-  }
-  PLAIT_TRY(channel.signal());
-  PLAIT_TRY(channel.await(side.deadline()));  // all have what they wait for
-  return side.close(link);
-}
-
-Status ring(const Job& job) {
-  std::array<Peer, kRing> all;
-  for (int rank = 0; rank < kRing; ++rank) {
-    const auto work = [rank](Side& side, Channel& channel) -> Status {
-      PLAIT_TRY(side.open());
-      PLAIT_TRY(ring_member(side, channel, rank));
-      return side.close();
-    };
-    PLAIT_TRY(all[size_t(rank)].start(job, work));
-  }
-  const Deadline deadline = Deadline::in_ns(int64_t(job.seconds * 2e9));
-  const auto run = [&]() -> Status {
-    std::array<Handle, kRing> handles;
-    for (size_t i = 0; i < kRing; ++i) {
-      const Status got = all[i].channel().get(&handles[i], sizeof(Handle), deadline);
-      if (!got.ok()) return all[i].blame(got);
-    }
-    for (size_t i = 0; i < kRing; ++i)
-      PLAIT_TRY(all[i].channel().put(&handles[(i + 1) % kRing], sizeof(Handle)));
-    for (Peer& peer : all) {
-      const Status done = peer.channel().await(deadline);
-      if (!done.ok()) return peer.blame(done);
-    }
-    for (Peer& peer : all) PLAIT_TRY(peer.channel().signal());
-    return Status();
-  };
-  const Status status = run();
-  if (!status.ok()) {  // who failed says more than who waited for it
-    for (Peer& peer : all)
-      if (const Status own = peer.finish(Deadline::in_ms(100)); !own.ok() && own.code() != Code::timeout)
-        return own;
-    return status;
-  }
-  for (Peer& peer : all) PLAIT_TRY(peer.finish(deadline));
-  return Status();
-}
-
 // `count` connections through one listening comm, each from a fresh copy of the handle, all under way at
 // once.
 Status many(const Job& job, size_t count, bool close_listen_first) {
@@ -325,7 +267,6 @@ constexpr Named kChecks[] = {
     {4, "two processes, both connect at once", both_at_once},
     {4, "two processes, one accepts before it connects", accept_before_connect},
     {4, "the peer stands still: connect and accept return", connect_to_stopped},
-    {4, "ring of 4 processes", ring},
     {5, "one listening comm, six connections", many_accepts},
     {5, "closeListen right after accept, messages after", close_listen_early},
     {5, "connect to nobody ends, or goes on without blocking", nobody_listens},

@@ -16,8 +16,9 @@ const char* title(int point) {
 
 std::vector<Named> all_checks() {
   std::vector<Named> all;
-  for (const auto& part : {setup_checks(), handshake_checks(), request_checks(), matching_checks(),
-                           size_checks(), failure_checks(), close_checks(), device_checks()})
+  for (const auto& part :
+       {setup_checks(), handshake_checks(), ring_checks(), request_checks(), matching_checks(), size_checks(),
+        failure_checks(), close_checks(), device_checks()})
     all.insert(all.end(), part.begin(), part.end());
   std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) {
     const bool first = a.gives > Needs::nothing, second = b.gives > Needs::nothing;

@@ -31,6 +31,8 @@ const char* title(int point);
 std::span<const Named> setup_checks();
 // Handles, handshakes, listening (3, 4, 5).
 std::span<const Named> handshake_checks();
+// Handshakes of several processes at once (4).
+std::span<const Named> ring_checks();
 // Threads, requests in flight, requests that are null (7, 8, 9).
 std::span<const Named> request_checks();
 // Which send goes to which receive (10).
