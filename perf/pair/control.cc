@@ -57,7 +57,7 @@ Status Control::greet(const Hello& mine, Seconds timeout) {
 }
 
 Status Control::lost(const Status& why) const {
-  return {Code::peer, other_ + ": " + std::string(why.text())};
+  return {Code::peer, other_ + " is gone: " + std::string(why.text())};
 }
 
 Status Control::say(Kind kind, ByteView about) {

@@ -117,6 +117,9 @@ void settle(const CLI::App& app, Options& o, const Raw& raw) {
   if (raw.json && o.json.empty()) o.json = "perftest_out.json";
   if (!o.tool.bandwidth()) o.depth = 1;
   o.depth_given = o.tool.bandwidth() && app.count("-t") != 0;
+  if (o.tool.operation == Operation::send && o.depth > kMostSends)
+    throw Mistake("-t " + std::to_string(o.depth) + ": sends have at most " + std::to_string(kMostSends) +
+                  " under way");
   if (o.post_list > o.depth)
     throw Mistake("-l " + std::to_string(o.post_list) + " is more than the " + std::to_string(o.depth) +
                   " messages under way (-t)");

@@ -14,6 +14,7 @@ namespace plait::perf::pair {
 constexpr uint16_t kPort = 18515;
 constexpr size_t kMostBytes = size_t{1} << 30;  // of a message
 constexpr uint32_t kMostQps = 256;
+constexpr uint32_t kMostSends = 248;  // under way on a connection
 constexpr uint64_t kMostIterations = 1'000'000'000;
 constexpr uint64_t kMostSamples = 20'000'000;  // of latency: each is kept
 

@@ -21,9 +21,6 @@ class Progress {
   // Takes away what was drawn, before other output.
   void end();
 
-  // "measuring 65536 bytes", for errors
-  const std::string& what() const noexcept { return what_; }
-
  private:
   bool shown_, drawn_ = false;
   std::string what_;

@@ -82,27 +82,27 @@ class Run {
   }
 
   Status measure(Session& session, size_t bytes) {
-    session.progress().begin("measuring " + std::to_string(bytes) + " bytes",
-                             options_.seconds == 0 ? options_.iterations * options_.qps : 0);
-    Row row;
-    if (options_.tool.bandwidth()) {
-      auto measured = measure_bandwidth(session, bytes, [&](const Row& interim) {
-        session.progress().end();
-        tell(interim);
-      });
-      if (!measured.ok()) return measured.status();
-      row = *measured;
-    } else {
-      auto measured = measure_latency(session, bytes);
-      if (!measured.ok()) return measured.status();
-      session.progress().end();
-      report_.samples(std::move(measured->samples));
-      row = measured->row;
-    }
+    const std::string what = "measuring " + std::to_string(bytes) + " bytes";
+    session.progress().begin(what, options_.seconds == 0 ? options_.iterations * options_.qps : 0);
+    auto row = options_.tool.bandwidth() ? bandwidth(session, bytes) : latency(session, bytes);
     session.progress().end();
-    wrong_ += row.wrong;
-    tell(row);
+    if (!row.ok()) return {row.status().code(), what + ": " + std::string(row.status().text())};
+    wrong_ += row->wrong;
+    tell(*row);
     return {};
+  }
+  Result<Row> bandwidth(Session& session, size_t bytes) {
+    return measure_bandwidth(session, bytes, [&](const Row& interim) {
+      session.progress().end();
+      tell(interim);
+    });
+  }
+  Result<Row> latency(Session& session, size_t bytes) {
+    auto measured = measure_latency(session, bytes);
+    session.progress().end();
+    if (!measured.ok()) return measured.status();
+    report_.samples(std::move(measured->samples));
+    return measured->row;
   }
 
   void tell(const Row& row) {

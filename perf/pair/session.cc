@@ -18,6 +18,7 @@ constexpr int64_t kLookNs = 20'000'000;
 constexpr uint32_t kLookEvery = 1024, kYieldFrom = 100;
 constexpr size_t kCheckedBytes = size_t{64} << 20;  // of a lane's memory where each message is checked
 constexpr int64_t kConnectMs = 20'000;
+static_assert(kMostSends < transport::kMessageSlots, "some tell of the end");
 constexpr int kServeTurns = 32;  // between looks at the control connection
 
 Status during(const char* phase, const Status& why) {
@@ -70,10 +71,6 @@ Status Session::check_capabilities() const {
     return lacks("moves " + std::to_string(caps.max_transfer) + " bytes at once: give a smaller -s");
   if (options_.depth_given && operation != Operation::send && options_.depth > caps.depth)
     return lacks("has room for " + std::to_string(caps.depth) + " messages under way: give a smaller -t");
-  constexpr uint32_t kMostMessages = transport::kMessageSlots - 8;  // some tell of the end
-  if (operation == Operation::send && options_.depth > kMostMessages)
-    return Status(Code::unsupported,
-                  "-t: sends have at most " + std::to_string(kMostMessages) + " under way");
   return {};
 }
 
@@ -204,15 +201,14 @@ Status Session::health() {
   for (const Lane& lane : lanes_) {
     if (lane.endpoint->state() == transport::State::failed) {
       PLAIT_TRY(control_.look());  // it may have said why
-      return {Code::peer, std::string(device()) + ", " + progress_.what() + " with " + control_.other() +
-                              ": " + std::string(lane.endpoint->error())};
+      return {Code::peer, std::string(device()) + ", with " + control_.other() + ": " +
+                              std::string(lane.endpoint->error())};
     }
     if (lane.messages && !lane.messages->status().ok()) return lane.messages->status();
     if (lane.messages && !lane.messages->trouble().ok()) return lane.messages->trouble();
   }
   if (!failed_) return {};
-  return {Code::peer, std::string(device()) + ": a transfer with " + control_.other() + " failed while " +
-                          progress_.what()};
+  return {Code::peer, std::string(device()) + ": a transfer with " + control_.other() + " failed"};
 }
 
 Status Session::look(int64_t now) {
@@ -243,9 +239,8 @@ Status Session::rest() {
   if (now >= next_look_ns_ || failed_) PLAIT_TRY(look(now));
   const auto patience = int64_t(options_.timeout_s * 1e9);
   if (now - moved_ns_ < patience) return {};
-  return {Code::timeout, std::string(device()) + ", " + progress_.what() + " with " + control_.other() +
-                             ": nothing moved for " + std::to_string(patience / 1'000'000'000) +
-                             " s (--timeout)"};
+  return {Code::timeout, std::string(device()) + ", with " + control_.other() + ": nothing moved for " +
+                             std::to_string(patience / 1'000'000'000) + " s (--timeout)"};
 }
 
 Status Session::part() {

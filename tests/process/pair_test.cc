@@ -241,6 +241,7 @@ TEST(Pair, ASideThatIsKilledIsNamed) {
         dies.signal(SIGKILL);
         const Outcome o = stays.wait(60);
         EXPECT_EQ(o.status, 1) << tool << device << o.err;
+        EXPECT_TRUE(contains(o.err, ": measuring ")) << o.err;
         EXPECT_TRUE(contains(o.err, server_dies ? "the server (" : "the client ("))
             << tool << device << o.err;
         EXPECT_TRUE(contains(o.err, "process " + std::to_string(dies.pid()))) << tool << device << o.err;

@@ -91,6 +91,8 @@ TEST(PairOptions, WhatMakesNoSenseIsRefusedWithASentence) {
   }
   EXPECT_NE(complaint(kSendLat, {"-H", "-D", "1"}).find("not -D"), std::string::npos);
   EXPECT_NE(complaint(kSendLat, {"-n", "900000000"}).find("each result is kept"), std::string::npos);
+  EXPECT_NE(complaint({Operation::send, Measure::bandwidth}, {"-t", "300"}).find("at most 248"),
+            std::string::npos);
   EXPECT_NE(complaint(kSendLat, {"-b"}).find("-b"), std::string::npos);
 }
 
