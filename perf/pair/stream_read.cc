@@ -31,7 +31,7 @@ class Reader final : public TransferStream {
   Reader(Session& session, const Load& load) : TransferStream(session, load, shape_of(load)) {}
 
   bool finished() const override {
-    return std::all_of(lanes_.begin(), lanes_.end(), [this](const Progress& lane) {
+    return std::all_of(lanes_.begin(), lanes_.end(), [this](const Count& lane) {
       return lane.done == lane.posted && (stopped_ || lane.posted >= wanted());
     });
   }
@@ -49,7 +49,7 @@ class Reader final : public TransferStream {
     if (checks()) std::memset(t.local.data, 0, t.local.bytes);
   }
   void settle(size_t i) override {
-    const Progress& lane = lanes_[i];
+    const Count& lane = lanes_[i];
     if (!checks() || lane.done != lane.posted) return;
     if (lane.done % session_.slots() != 0 && lane.done < wanted() && !stopped_) return;
     const uint64_t first = (lane.done - 1) / session_.slots() * session_.slots();

@@ -33,7 +33,7 @@ class TransferStream : public Stream {
   uint64_t arrived() override { return std::exchange(arrived_, 0); }
 
  protected:
-  struct Progress {
+  struct Count {
     uint64_t posted = 0, done = 0;
   };
   // How many of a lane may have been posted by now.
@@ -49,13 +49,13 @@ class TransferStream : public Stream {
   Session& session_;
   const Load load_;
   const transport::Transfer shape_;
-  std::vector<Progress> lanes_;
+  std::vector<Count> lanes_;
   bool stopped_ = false;
 
  private:
   // A list at once, as far as there is room for it.
   bool post(size_t i) {
-    Progress& lane = lanes_[i];
+    Count& lane = lanes_[i];
     const uint64_t most = std::min({allowed(i), wanted(), lane.done + session_.depth()});
     if (lane.posted >= most) return false;
     const size_t list = size_t(std::min<uint64_t>(batch_.size(), most - lane.posted));

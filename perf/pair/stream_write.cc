@@ -34,11 +34,15 @@ class Writer final : public TransferStream {
   Writer(Session& session, const Load& load) : TransferStream(session, load, shape_of(session, load)) {
     for (size_t i = 0; i < session.lanes(); i++) credits_.push_back({seen(session.lane(i), kCreditCounter)});
   }
+  bool step() override {
+    if (checks()) take_credit();
+    return TransferStream::step();
+  }
   // Checked ones end with a window, so that the checker need not know which was the last, and with its
   // credit, so that none of it comes later.
   bool finished() const override {
     for (size_t i = 0; i < lanes_.size(); i++) {
-      const Progress& lane = lanes_[i];
+      const Count& lane = lanes_[i];
       if (lane.done != lane.posted) return false;
       if (lane.posted < (stopped_ ? std::min(allowed(i), wanted()) : wanted())) return false;
       if (checks() && paid(i) < (lane.done + session_.slots() - 1) / session_.slots()) return false;
@@ -52,15 +56,9 @@ class Writer final : public TransferStream {
     return credits_[i].windows * session_.slots();
   }
   void aim(size_t i, uint64_t number, Transfer& t) override {
-    if (checks()) open_window(i, number);
+    if (checks()) fill_once(i, number);
     t.local = session_.out(i, number, load_.bytes);
     t.remote = session_.there(i, number, load_.bytes);
-  }
-
- public:
-  bool step() override {
-    if (checks()) take_credit();
-    return TransferStream::step();
   }
 
  private:
@@ -73,7 +71,7 @@ class Writer final : public TransferStream {
   void take_credit() noexcept {
     for (size_t i = 0; i < credits_.size(); i++) {
       Credit& credit = credits_[i];
-      const Progress& lane = lanes_[i];
+      const Count& lane = lanes_[i];
       if (stopped_ || lane.done != credit.windows * session_.slots()) continue;
       if (paid(i) >= credit.windows) credit.windows++;
     }
@@ -81,7 +79,7 @@ class Writer final : public TransferStream {
   uint64_t paid(size_t i) const noexcept {
     return seen(session_.lane(i), kCreditCounter) - credits_[i].before;
   }
-  void open_window(size_t i, uint64_t number) noexcept {
+  void fill_once(size_t i, uint64_t number) noexcept {
     Credit& credit = credits_[i];
     if (number < credit.filled) return;
     const auto slice = session_.out(i, number, load_.bytes);
