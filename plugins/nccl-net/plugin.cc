@@ -18,10 +18,11 @@ constexpr int64_t kDrainMs = 1000;
 
 // Of the handle's own secret: each listener has another one, and no file is needed.
 std::shared_ptr<const transport::tcp::TlsKey> tls_key(const bootstrap::Secret& secret) {
-  const bootstrap::Key derived = bootstrap::derive(secret.bytes(), {}, "plait nccl 1: key of TLS on TCP");
+  bootstrap::Digest digest = bootstrap::Mac(secret.bytes()).add("plait nccl 1: key of TLS on TCP").finish();
   transport::tcp::TlsKey key;
-  static_assert(sizeof key.bytes == sizeof derived.bytes);
-  key.bytes = derived.bytes;
+  static_assert(sizeof key.bytes == sizeof digest);
+  key.bytes = digest;
+  bootstrap::wipe(digest);
   return std::make_shared<const transport::tcp::TlsKey>(key);
 }
 
