@@ -35,6 +35,7 @@ Status receive_side_first(Side& side, const Link& given) {
   PLAIT_TRY(sender.prepare());
   PLAIT_TRY(receiver.prepare());
   PLAIT_TRY(go_on(receiver, 20));  // only posts: nothing is sent yet
+  PLAIT_TRY(receiver.release());   // as NCCL does, requests or not
   PLAIT_TRY(close_half(side, link.receive, false));
   receiver.memory().forbid();
   PLAIT_TRY(go_on(sender, 300));
@@ -45,6 +46,7 @@ Status receive_side_first(Side& side, const Link& given) {
   receiver.memory().allow();
   if (!receiver.memory().untouched(0, receiver.memory().size()))
     return broken("bytes came into the memory of receives after closeRecv");
+  PLAIT_TRY(sender.release());
   return close_half(side, link.send, true);
 }
 
@@ -60,9 +62,11 @@ Status send_side_first(Side& side, const Link& given) {
     PLAIT_TRY(receiver.post());
     if (i % 4 == 0) PLAIT_TRY(sender.test(Order::oldest));
   }
+  PLAIT_TRY(sender.release());
   PLAIT_TRY(close_half(side, link.send, true));
   sender.memory().forbid();
   PLAIT_TRY(go_on(receiver, 300));  // what does arrive is what was sent
+  PLAIT_TRY(receiver.release());
   PLAIT_TRY(close_half(side, link.receive, false));
   sender.memory().allow();
   return Status();
@@ -115,6 +119,8 @@ Status peer_stands_still(const Job& job) {
     PLAIT_TRY(receiver.prepare());
     PLAIT_TRY(go_on(sender, 20));
     PLAIT_TRY(go_on(receiver, 20));
+    PLAIT_TRY(sender.release());
+    PLAIT_TRY(receiver.release());
     PLAIT_TRY(side.close(link));
     sender.memory().forbid();
     receiver.memory().forbid();

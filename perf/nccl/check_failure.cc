@@ -45,14 +45,18 @@ Status is_remote(const Status& status) {
   return broken("the death of the peer should be remote error (6); " + std::string(status.text()));
 }
 
-// Posts and tests the oldest until that fails, which is what it has to do.
+// Posts and tests the oldest until that fails, which is what it has to do. Memory is deregistered all the
+// same.
 Status until_it_fails(Side& side, Flow& flow) {
   const Deadline end = side.deadline();
   Pause pause;
   while (!flow.done()) {
     Status status = flow.post();
     if (status.ok()) status = flow.test(Order::oldest);
-    if (!status.ok()) return is_remote(status);
+    if (!status.ok()) {
+      PLAIT_TRY(is_remote(status));
+      return flow.release();
+    }
     if (end.passed()) return side.late("the peer was killed, and neither test nor a post had failed");
     pause.idle();
   }
@@ -130,7 +134,10 @@ Status through_an_earlier(const Job& job) {
     Pause pause;
     while (true) {
       const Status status = receiver.test(size_t{1});
-      if (!status.ok()) return is_remote(status);
+      if (!status.ok()) {
+        PLAIT_TRY(is_remote(status));
+        return receiver.release();
+      }
       if (receiver.done(1)) return broken("a receive was done that nobody sent");
       if (end.passed()) return side.late("the oldest of five receives said nothing of the peer's death");
       pause.idle();

@@ -149,15 +149,10 @@ void step(Side& side, void*& request, NcclResult& result, bool& done, int* size,
   done = result == NcclResult::success && is_done != 0;
 }
 
-Status too_long(Side& side, const Link& link, size_t sent, size_t room) {
-  Memory out(sent), in(sent + 4096);
-  fill_message(out.data(), sent, 1);
-  void *out_registration = nullptr, *in_registration = nullptr, *out_request = nullptr, *in_request = nullptr;
+Status too_long_for(Side& side, const Link& link, size_t sent, size_t room, Memory& out, Memory& in,
+                    void* out_registration, void* in_registration) {
+  void *out_request = nullptr, *in_request = nullptr;
   Net& net = side.net();
-  PLAIT_TRY(side.said(net.reg_mr(link.send, out.data(), out.size(), nccl::pointer_host, &out_registration),
-                      "regMr"));
-  PLAIT_TRY(side.said(net.reg_mr(link.receive, in.data(), in.size(), nccl::pointer_host, &in_registration),
-                      "regMr"));
   const int warned = warnings();
   TooLong all;
   const Deadline end = side.deadline();
@@ -196,6 +191,18 @@ Status too_long(Side& side, const Link& link, size_t sent, size_t room) {
     return broken("a send longer than its receive was truncated to " + std::to_string(all.received) +
                   " bytes, not " + std::to_string(room));
   return Status();
+}
+
+Status too_long(Side& side, const Link& link, size_t sent, size_t room) {
+  Memory out(sent), in(sent + 4096);
+  fill_message(out.data(), sent, 1);
+  void *of_out = nullptr, *of_in = nullptr;
+  Net& net = side.net();
+  PLAIT_TRY(side.said(net.reg_mr(link.send, out.data(), out.size(), nccl::pointer_host, &of_out), "regMr"));
+  PLAIT_TRY(side.said(net.reg_mr(link.receive, in.data(), in.size(), nccl::pointer_host, &of_in), "regMr"));
+  PLAIT_TRY(too_long_for(side, link, sent, room, out, in, of_out, of_in));
+  PLAIT_TRY(side.said(net.dereg_mr(link.send, of_out), "deregMr"));
+  return side.said(net.dereg_mr(link.receive, of_in), "deregMr");
 }
 
 Status short_receive(const Job& job) {

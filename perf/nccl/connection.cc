@@ -148,7 +148,7 @@ Status Connection::close_half(Dice& dice, bool is_send) {
   Half& half = is_send ? sender_ : receiver_;
   if (half.closed) return Status();
   half.closed = true;
-  if (half.flow->registration() != nullptr && dice.chance(50)) PLAIT_TRY(half.flow->release());
+  if (half.flow->registration() != nullptr) PLAIT_TRY(half.flow->release());
   Link link{is_send ? half.comm : nullptr, is_send ? nullptr : half.comm};
   PLAIT_TRY(side_.close(link));
   if (dice.chance(50)) {
