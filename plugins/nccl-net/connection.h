@@ -21,6 +21,7 @@ struct Side {
   std::string network;  // alike on both sides
   std::string name;     // this process and its device, for the peer's errors
   std::function<Result<std::unique_ptr<transport::Domain>>()> open;
+  int64_t settle_ns = 0;  // see Comm::settling()
 };
 
 class Connection {
@@ -39,6 +40,8 @@ class Connection {
   const std::string& who() const noexcept { return link_->who(); }
   // "b, process 4711, tcp:eth0", once it offered.
   const std::string& peer() const noexcept { return peer_; }
+
+  const Side& side() const noexcept { return *side_; }
 
   // Once ready.
   std::unique_ptr<Wire> take_wire() noexcept { return std::move(wire_); }

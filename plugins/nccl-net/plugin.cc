@@ -15,6 +15,7 @@ namespace plait::nccl {
 namespace {
 
 constexpr int64_t kDrainMs = 1000;
+constexpr int64_t kSettleNs = 30'000'000;  // rails hold credit back for 20 ms at most
 
 // Of the handle's own secret: each listener has another one, and no file is needed.
 std::shared_ptr<const transport::tcp::TlsKey> tls_key(const bootstrap::Secret& secret) {
@@ -133,6 +134,7 @@ std::shared_ptr<const Side> Plugin::side_of(const Device& device, int traffic_cl
   auto side = std::make_shared<Side>();
   side->network = kind_of(device.rails);
   side->name = host_name() + ", process " + std::to_string(getpid()) + ", " + device.name;
+  if (device.rails.size() > 1) side->settle_ns = kSettleNs;
   side->open = [device, config = config_, traffic_class, secret = std::move(secret)] {
     DomainChoice choice;
     choice.traffic_class = traffic_class;
