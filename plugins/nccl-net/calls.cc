@@ -40,8 +40,8 @@ void fill(const Device& device, PropertiesV12& p) noexcept {
   p.max_p2p_bytes = p.max_coll_bytes = kLongest;
   p.max_multi_request_size = 1;
   p.rail = p.plane = unset;
-  p.virtual_device.count = int(device.members.size());
-  for (size_t i = 0; i < device.members.size(); i++) p.virtual_device.devices[i] = device.members[i];
+  p.virtual_device.count = 1;  // itself
+  p.virtual_device.devices[0] = device.number;
 }
 
 }  // namespace
@@ -85,17 +85,6 @@ NcclResult properties(int number, PropertiesV12* properties) noexcept {
     properties->name = const_cast<char*>((*device)->name.c_str());
     if (!(*device)->pci_path.empty()) properties->pci_path = const_cast<char*>((*device)->pci_path.c_str());
     return {};
-  });
-}
-
-NcclResult join(int* device, const int* members, int count) noexcept {
-  return guard("makeVDevice", [&]() -> Status {
-    if (device == nullptr || members == nullptr) return missing("the device or its members");
-    if (count < 1 || count > int(runtime::kMostRails))
-      return {Code::invalid, std::to_string(count) + " members: a device joins 1 to 8"};
-    auto joined = plugin().join(std::vector<int>(members, members + count));
-    if (joined.ok()) *device = *joined;
-    return joined.status();
   });
 }
 

@@ -14,7 +14,6 @@ NcclResult finalize(void* context) noexcept;
 NcclResult devices(int* count) noexcept;
 // All fields; those that no device has yet: what NCCL takes for unknown.
 NcclResult properties(int device, PropertiesV12* properties) noexcept;
-NcclResult join(int* device, const int* members, int count) noexcept;
 
 NcclResult listen(void* context, int device, void* handle, void** listen_comm) noexcept;
 NcclResult connect(void* context, int device, int traffic_class, void* handle, void** send_comm) noexcept;

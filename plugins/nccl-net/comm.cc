@@ -18,8 +18,7 @@ Comm::Comm(std::unique_ptr<Connection> connection, std::string device, bool send
     : wire_(connection->take_wire()),
       link_(wire_->link()),
       name_(device + (sends ? " to " : " from ") + connection->peer()),
-      sends_(sends),
-      settle_ns_(connection->side().settle_ns) {
+      sends_(sends) {
   for (Request& request : requests_) request.comm = this;
   if (!wire_->domain().capabilities().detects_death) pulse_ = std::move(connection);
 }
@@ -58,18 +57,6 @@ bool Comm::poll() noexcept {
   if (pulse_ != nullptr && ++polls_ % kLookEvery == 0 && !pulse_->alive())
     lose("its process ended, or closed its side");
   return moved;
-}
-
-// Whoever received all may never poll again, and rails tell a sender some milliseconds later only, by the
-// receiver's polls, that its long message has landed. So the last of the receives that are open ends when
-// that is over.
-bool Comm::settling(std::span<const size_t> bytes) noexcept {
-  const bool is_last = free_.size() + 1 == kRequests;
-  if (!is_last || *std::max_element(bytes.begin(), bytes.end()) <= transport::kEagerBytes) return false;
-  const int64_t now = now_ns();
-  if (settled_at_ns_ == 0) settled_at_ns_ = now + settle_ns_;
-  (void)poll();
-  return lost_.ok() && now < settled_at_ns_;
 }
 
 // What stands in the way of requests that are not done. A failure of one surfaces through all, as callers
@@ -151,11 +138,6 @@ Status Comm::test(Request& request, bool& done, int* sizes) noexcept {
     done = request.message->done();
   }
   if (!done) return judge();
-  if (!sends_ && settle_ns_ != 0 && settling(request.message->bytes())) {
-    done = false;
-    return {};
-  }
-  settled_at_ns_ = 0;
   const Status status = request.message->status();
   const auto bytes = request.message->bytes();
   for (size_t i = 0; sizes != nullptr && i < bytes.size(); i++)

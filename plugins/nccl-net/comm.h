@@ -69,7 +69,6 @@ class Comm {
   static constexpr uint32_t kLookEvery = 4096;  // polls, for fabrics that cannot tell of deaths
 
   bool poll() noexcept;
-  bool settling(std::span<const size_t> bytes) noexcept;
   void lose(std::string_view why) noexcept;
   Status judge() const;
   Status slice(const Piece& piece, transport::LocalSlice& slice) const noexcept;
@@ -82,8 +81,6 @@ class Comm {
   transport::MessageLink& link_;
   const std::string name_;  // "tcp:eth0 to b, process 4711, tcp:eth0"
   const bool sends_;
-  const int64_t settle_ns_;
-  int64_t settled_at_ns_ = 0;  // of the latest receive; 0: it does not settle
   std::array<Request, kRequests> requests_;
   transport::IndexPool<kRequests> free_;
   Status lost_;  // why the peer is gone

@@ -21,7 +21,6 @@ struct Side {
   std::string network;  // alike on both sides
   std::string name;     // this process and its device, for the peer's errors
   std::function<Result<std::unique_ptr<transport::Domain>>()> open;
-  int64_t settle_ns = 0;  // see Comm::settling()
 };
 
 class Connection {

@@ -104,33 +104,30 @@ int port_of(const RailSpec& rail) {
 }
 
 // Of a TCP device its own first.
-std::vector<Address> addresses_of(const std::vector<RailSpec>& rails, const Interfaces& all) {
+std::vector<Address> addresses_of(const RailSpec& rail, const Interfaces& all) {
   std::vector<Address> own, others;
   for (const bootstrap::Interface& i : all) {
-    const auto is_own = [&](const RailSpec& r) {
-      return r.fabric == runtime::kTcp && r.detail == base_name(i.name);
-    };
-    if (i.address.link_local()) continue;
-    (std::any_of(rails.begin(), rails.end(), is_own) ? own : others).push_back(i.address.with_port(0));
+    const bool is_own = rail.fabric == runtime::kTcp && rail.detail == base_name(i.name);
+    if (!i.address.link_local()) (is_own ? own : others).push_back(i.address.with_port(0));
   }
   own.insert(own.end(), others.begin(), others.end());
   return own;
 }
 
-Result<Device> make_device(std::vector<RailSpec> rails, const runtime::Config& config) {
+Result<Device> make_device(const RailSpec& rail, const runtime::Config& config) {
   Device device;
-  device.name = to_string(rails);
+  device.name = to_string(std::vector{rail});
   auto all = bootstrap::list_interfaces();
   if (!all.ok()) return all.status();
   auto usable = bootstrap::choose(*all, config.interfaces);
   if (!usable.ok()) return usable.status();
   // What PLAIT_NETWORK names counts though PLAIT_IFACE, or its default, leaves it out.
-  device.addresses = addresses_of(rails, *usable);
-  const auto named = addresses_of(rails, *all);
-  if (!named.empty() && rails.front().fabric == runtime::kTcp &&
+  device.addresses = addresses_of(rail, *usable);
+  const auto named = addresses_of(rail, *all);
+  if (!named.empty() && rail.fabric == runtime::kTcp &&
       std::find(device.addresses.begin(), device.addresses.end(), named.front()) == device.addresses.end())
     device.addresses.insert(device.addresses.begin(), named.front());
-  device.rails = std::move(rails);
+  device.rail = rail;
   DomainChoice choice;
   choice.tls = std::make_shared<const transport::tcp::TlsKey>();  // proves nothing: no peer will be met
   auto domain = open_domain(device, config, choice);
@@ -139,34 +136,31 @@ Result<Device> make_device(std::vector<RailSpec> rails, const runtime::Config& c
   device.speed_mbps = caps.cost.bandwidth_Bps > 0 ? int(caps.cost.bandwidth_Bps * 8 / 1e6) : kUnknownMbps;
   device.latency_us = float(caps.cost.latency_s * 1e6);
   device.device_memory = caps.device_memory;
-  if (device.rails.size() == 1) {
-    device.pci_path = pci_path_of(device.rails.front());
-    device.port = port_of(device.rails.front());
-  }
+  device.pci_path = pci_path_of(rail);
+  device.port = port_of(rail);
   device.guid = guid_of(device);
   return device;
 }
 
-// Those of one network. Several rails with commas between are one device.
+// Those of one network. Rails with commas between are a device each: NCCL spreads what it sends over devices.
+// One device of several rails would need polls of a side that has nothing more to wait for.
 Result<std::vector<Device>> devices_of(const std::vector<RailSpec>& network, const runtime::Config& config) {
-  std::vector<std::vector<RailSpec>> wanted;
-  if (network.size() > 1) {
-    wanted.push_back(network);
-  } else {
-    const auto rails = spread(network.front(), config);
+  std::vector<RailSpec> wanted;
+  for (const RailSpec& one : network) {
+    const auto rails = spread(one, config);
     if (!rails.ok()) return rails.status();
-    for (const RailSpec& rail : *rails) wanted.push_back({rail});
+    wanted.insert(wanted.end(), rails->begin(), rails->end());
   }
   std::vector<Device> devices;
   Status last(Code::unsupported, "there is no device for it here");
-  for (const auto& rails : wanted) {
-    auto device = make_device(rails, config);
+  for (const RailSpec& rail : wanted) {
+    auto device = make_device(rail, config);
     if (!device.ok()) {
       last = device.status();
-      log::warn("{} is no device for NCCL: {}", to_string(rails), last.text());
+      log::warn("{} is no device for NCCL: {}", to_string(std::vector{rail}), last.text());
       continue;
     }
-    device->members = {int(devices.size())};
+    device->number = int(devices.size());
     devices.push_back(std::move(*device));
   }
   if (devices.empty()) return last;
@@ -196,56 +190,23 @@ Result<std::vector<Device>> find_devices(const runtime::Config& config) {
   return last;
 }
 
-Result<Device> join_devices(const std::vector<Device>& all, const std::vector<int>& members) {
-  Device joined;
-  joined.is_virtual = true;
-  joined.members = members;
-  joined.device_memory = true;
-  for (size_t i = 0; i < members.size(); i++) {
-    const bool there = members[i] >= 0 && size_t(members[i]) < all.size();
-    const bool twice = std::find(members.begin(), members.begin() + ptrdiff_t(i), members[i]) !=
-                       members.begin() + ptrdiff_t(i);
-    if (!there || twice || all[size_t(members[i])].is_virtual)
-      return Status(Code::invalid,
-                    "device " + std::to_string(members[i]) +
-                        " cannot be joined with others: it is none, virtual itself, or named twice");
-    const Device& one = all[size_t(members[i])];
-    joined.name += (i == 0 ? "" : ",") + one.name;
-    joined.rails.insert(joined.rails.end(), one.rails.begin(), one.rails.end());
-    joined.speed_mbps += one.speed_mbps;
-    joined.latency_us = std::max(joined.latency_us, one.latency_us);
-    joined.device_memory &= one.device_memory;
-    for (const Address& a : one.addresses) {
-      if (std::find(joined.addresses.begin(), joined.addresses.end(), a) == joined.addresses.end())
-        joined.addresses.push_back(a);
-    }
-  }
-  if (joined.rails.empty() || joined.rails.size() > runtime::kMostRails)
-    return Status(Code::invalid, std::to_string(joined.rails.size()) + " rails: a device joins 1 to " +
-                                     std::to_string(runtime::kMostRails));
-  joined.guid = guid_of(joined);
-  return joined;
-}
-
 Result<std::unique_ptr<transport::Domain>> open_domain(const Device& device, const runtime::Config& config,
                                                        const DomainChoice& choice) {
   if (choice.traffic_class < -1 || choice.traffic_class > kMostTrafficClass)
     return Status(Code::invalid, "a traffic class of " + std::to_string(choice.traffic_class) +
                                      ": there are 0 to 255, and -1 for none");
-  std::vector<RailSpec> rails = device.rails;
-  for (RailSpec& rail : rails) {
-    // What PLAIT_NETWORK says comes first.
-    const bool takes = choice.traffic_class >= 0 && rail.fabric == runtime::kVerbs;
-    if (!takes || rail.how.find("traffic_class=") != std::string::npos) continue;
+  RailSpec rail = device.rail;
+  // What PLAIT_NETWORK says comes first.
+  const bool takes = choice.traffic_class >= 0 && rail.fabric == runtime::kVerbs;
+  if (takes && rail.how.find("traffic_class=") == std::string::npos)
     rail.how += (rail.how.empty() ? "" : "+") + ("traffic_class=" + std::to_string(choice.traffic_class));
-  }
   runtime::Place place;
   place.interfaces = config.interfaces;
   place.port_min = config.port_min;
   place.port_max = config.port_max;
   place.link_mbps = config.link_mbps;
   place.tls = choice.tls;
-  return runtime::open_network(rails, place);
+  return runtime::open_network({rail}, place);
 }
 
 }  // namespace plait::nccl

@@ -17,12 +17,11 @@
 namespace plait::nccl {
 
 struct Device {
-  std::string name;                      // "tcp:eth0"
-  std::vector<runtime::RailSpec> rails;  // what a comm's domain is made of
-  std::vector<int> members;              // of a virtual device: the devices that it joins; else itself
-  bool is_virtual = false;
-  std::string pci_path;  // below /sys, of the device; empty: none, or several
-  uint64_t guid = 0;     // alike for all functions of a card
+  std::string name;        // "tcp:eth0"
+  int number = 0;          // among all
+  runtime::RailSpec rail;  // what a comm's domain is made of
+  std::string pci_path;    // below /sys, of the device; empty: none
+  uint64_t guid = 0;       // alike for all functions of a card
   int speed_mbps = 0;
   int port = 1;
   float latency_us = 0;
@@ -42,9 +41,6 @@ Result<runtime::Config> read_config();
 // Those of the first network of `config` (with | between) that has any; each was opened once.
 // Code::unsupported: there are none, and why.
 Result<std::vector<Device>> find_devices(const runtime::Config& config);
-
-// A device that has the rails of `members`. Code::invalid: there are no such members, or too many.
-Result<Device> join_devices(const std::vector<Device>& all, const std::vector<int>& members);
 
 // Code::invalid: a traffic class out of range.
 Result<std::unique_ptr<transport::Domain>> open_domain(const Device& device, const runtime::Config& config,

@@ -15,7 +15,6 @@ namespace plait::nccl {
 namespace {
 
 constexpr int64_t kDrainMs = 1000;
-constexpr int64_t kSettleNs = 30'000'000;  // rails hold credit back for 20 ms at most
 
 // Of the handle's own secret: each listener has another one, and no file is needed.
 std::shared_ptr<const transport::tcp::TlsKey> tls_key(const bootstrap::Secret& secret) {
@@ -108,37 +107,15 @@ Result<const Device*> Plugin::device(int number) {
   return find_device(number);
 }
 
-Result<int> Plugin::join(const std::vector<int>& members) {
-  std::lock_guard lock(mutex_);
-  if (members.size() == 1) {
-    const auto found = find_device(members.front());
-    return found.ok() ? Result<int>(members.front()) : Result<int>(found.status());
-  }
-  std::vector<Device> all;
-  for (const auto& device : devices_) all.push_back(*device);
-  auto joined = join_devices(all, members);
-  if (!joined.ok()) return joined.status();
-  for (size_t i = 0; i < devices_.size(); i++) {
-    if (devices_[i]->is_virtual && devices_[i]->members == members) return int(i);
-  }
-  DomainChoice choice;
-  choice.tls = std::make_shared<const transport::tcp::TlsKey>();
-  const auto domain = open_domain(*joined, config_, choice);  // whether these can be rails together
-  if (!domain.ok()) return domain.status();
-  devices_.push_back(std::make_unique<Device>(std::move(*joined)));
-  return int(devices_.size() - 1);
-}
-
 std::shared_ptr<const Side> Plugin::side_of(const Device& device, int traffic_class,
                                             bootstrap::SecretPtr secret) const {
   auto side = std::make_shared<Side>();
-  side->network = kind_of(device.rails);
+  side->network = runtime::kind_of({device.rail});
   side->name = host_name() + ", process " + std::to_string(getpid()) + ", " + device.name;
-  if (device.rails.size() > 1) side->settle_ns = kSettleNs;
   side->open = [device, config = config_, traffic_class, secret = std::move(secret)] {
     DomainChoice choice;
     choice.traffic_class = traffic_class;
-    if (runtime::wants_tls(device.rails)) choice.tls = tls_key(*secret);
+    if (runtime::wants_tls({device.rail})) choice.tls = tls_key(*secret);
     return open_domain(device, config, choice);
   };
   return side;

@@ -35,7 +35,6 @@ class Plugin {
   int device_count();
   // Stays until the plugin ends. Code::invalid.
   Result<const Device*> device(int number);
-  Result<int> join(const std::vector<int>& members);
 
   Result<void*> listen(Context* context, int device, void* handle);
   // Null: not yet.

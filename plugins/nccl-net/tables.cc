@@ -41,10 +41,8 @@ void convert(const PropertiesV12& from, P& to) noexcept {
   to.device_version = from.device_version;
   if constexpr (requires { to.virtual_device; }) {
     to.force_flush = from.force_flush;
-    // A device of more rails than the version can tell of (PLAIT_NETWORK, version 12) stands for itself.
-    to.virtual_device.count = from.virtual_device.count <= 4 ? from.virtual_device.count : 1;
-    for (int i = 0; i < to.virtual_device.count; i++)
-      to.virtual_device.devices[i] = from.virtual_device.devices[i];
+    to.virtual_device.count = 1;
+    to.virtual_device.devices[0] = from.virtual_device.devices[0];
     to.max_p2p_bytes = from.max_p2p_bytes;
     to.max_coll_bytes = from.max_coll_bytes;
   }
@@ -61,12 +59,6 @@ NcclResult properties(int device, P* to) {
   return result;
 }
 NcclResult properties_v12(int device, PropertiesV12* to) { return calls::properties(device, to); }
-
-template <class V>
-NcclResult make_virtual_device(int* device, V* members) {
-  return calls::join(device, members != nullptr ? members->devices : nullptr,
-                     members != nullptr ? members->count : 0);
-}
 
 NcclResult listen_v8(int device, void* handle, void** listen_comm) {
   return calls::listen(nullptr, device, handle, listen_comm);
@@ -157,14 +149,14 @@ PLAIT_EXPORT NetV9 ncclNetPlugin_v9 = {
     listen_v8,     connect_v8, accept,     reg_mr,
     reg_mr_dmabuf, dereg_mr,   isend_v9,   irecv_v9,
     iflush,        test,       close_comm, close_comm,
-    close_listen,  nullptr,    nullptr,    make_virtual_device<VirtualDeviceV9>,
+    close_listen,  nullptr,    nullptr,    nullptr,
 };
 PLAIT_EXPORT NetV10 ncclNetPlugin_v10 = {
     kName,         init_v10,    devices,    properties<PropertiesV10>,
     listen_v8,     connect_v10, accept,     reg_mr,
     reg_mr_dmabuf, dereg_mr,    isend_v10,  irecv_v10,
     iflush,        test,        close_comm, close_comm,
-    close_listen,  nullptr,     nullptr,    make_virtual_device<VirtualDeviceV9>,
+    close_listen,  nullptr,     nullptr,    nullptr,
 };
 PLAIT_EXPORT NetV11 ncclNetPlugin_v11 = {
     kName,         init_v11,
@@ -176,19 +168,12 @@ PLAIT_EXPORT NetV11 ncclNetPlugin_v11 = {
     iflush,        test,
     close_comm,    close_comm,
     close_listen,  nullptr,
-    nullptr,       make_virtual_device<VirtualDeviceV9>,
+    nullptr,       nullptr,
     finalize,      set_net_attributes,
 };
 PLAIT_EXPORT NetV12 ncclNetPlugin_v12 = {
-    kName,         init_v11,
-    devices,       properties_v12,
-    listen_v11,    connect_v11,
-    accept,        reg_mr,
-    reg_mr_dmabuf, dereg_mr,
-    isend_v10,     irecv_v10,
-    iflush,        test,
-    close_comm,    close_comm,
-    close_listen,  nullptr,
-    nullptr,       make_virtual_device<VirtualDeviceV12>,
-    finalize,      set_net_attributes,
+    kName,   init_v11, devices,       properties_v12,     listen_v11,   connect_v11,
+    accept,  reg_mr,   reg_mr_dmabuf, dereg_mr,           isend_v10,    irecv_v10,
+    iflush,  test,     close_comm,    close_comm,         close_listen, nullptr,
+    nullptr, nullptr,  finalize,      set_net_attributes,
 };
