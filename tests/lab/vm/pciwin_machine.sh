@@ -34,6 +34,9 @@ cd /run
 modprobe virtio_net
 ip address add "$(address "$me")/24" dev eth0
 ip link set eth0 up
+# The kernel takes a second to say so, and ranks use no interface that it does not call up.
+goes() { [[ $(</sys/class/net/eth0/operstate) != down ]]; }
+within 60 goes
 
 # The first lays the pod into the window. A chip is dead after 100 looks without a beat: long, since machines are slow where they
 # are emulated, and before endpoints give up by themselves (10 s).
