@@ -53,16 +53,7 @@ constexpr const char* kXml = R"(<algo name="swap" ngpus="2" nchunksperloop="2" c
 
 TEST_F(PlaitProgram, HelpFitsAScreenAndShowsExamples) {
   const Outcome o = plait_program({"--help"});
-  EXPECT_EQ(o.status, 0);
-  EXPECT_EQ(o.err, "");
-  const auto all = lines(o.out);
-  EXPECT_LE(all.size(), 40u);
-  int examples = 0;
-  for (const std::string& line : all) {
-    EXPECT_LE(line.size(), 79u) << line;
-    examples += line.starts_with("  plait-program ") ? 1 : 0;
-  }
-  EXPECT_EQ(examples, 3);
+  expect_help(o, "plait-program");
 }
 
 TEST_F(PlaitProgram, SaysItsVersion) {

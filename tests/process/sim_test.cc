@@ -41,16 +41,7 @@ class PlaitSim : public testing::Test {
 
 TEST_F(PlaitSim, HelpFitsAScreenAndShowsExamples) {
   const Outcome o = plait_sim({"--help"});
-  EXPECT_EQ(o.status, 0);
-  EXPECT_EQ(o.err, "");
-  const auto all = lines(o.out);
-  EXPECT_LE(all.size(), 40u);
-  int examples = 0;
-  for (const std::string& line : all) {
-    EXPECT_LE(line.size(), 79u) << line;
-    examples += line.starts_with("  plait-sim ") ? 1 : 0;
-  }
-  EXPECT_EQ(examples, 4);
+  expect_help(o, "plait-sim", 4);
   EXPECT_EQ(plait_sim({"--version"}).out.substr(0, 10), "plait-sim ");
 }
 

@@ -127,4 +127,17 @@ std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
+void expect_help(const Outcome& help, const std::string& tool, int examples) {
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(help.err, "");
+  const auto all = lines(help.out);
+  EXPECT_LE(all.size(), 40u);
+  int shown = 0;
+  for (const std::string& line : all) {
+    EXPECT_LE(line.size(), 79u) << line;
+    shown += line.starts_with("  " + tool + " ") ? 1 : 0;
+  }
+  EXPECT_EQ(shown, examples);
+}
+
 }  // namespace plait::test

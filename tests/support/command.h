@@ -54,4 +54,7 @@ std::string required(const char* variable);
 
 std::vector<std::string> lines(const std::string& text);
 
+// A tool's help: it fits a screen, says nothing on stderr, and shows so many examples of the tool.
+void expect_help(const Outcome& help, const std::string& tool, int examples = 3);
+
 }  // namespace plait::test
