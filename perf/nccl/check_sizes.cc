@@ -13,9 +13,25 @@ std::vector<Message> mixed() {
   return all;
 }
 
+// All receives stand before anything is sent, so that tests alone bring what comes: a plugin that gives the
+// oldest message to whoever is tested is found out.
+Status all_stand(Side& side, const Link& link, Order order) {
+  const auto few = messages(16, 3000, 1000);
+  Sender sender(side, link.send, few);
+  Receiver receiver(side, link.receive, singles(few));
+  PLAIT_TRY(sender.prepare());
+  PLAIT_TRY(receiver.prepare());
+  for (const Deadline end = side.deadline(); !receiver.all_posted() && !end.passed();)
+    PLAIT_TRY(receiver.post());
+  PLAIT_TRY(drive(side, {&sender, &receiver}, {order, true}));
+  PLAIT_TRY(sender.release());
+  return receiver.release();
+}
+
 template <Order order>
 Status in_this_order(const Job& job) {
   return alone(job, [](Side& side, const Link& link) {
+    PLAIT_TRY(all_stand(side, link, order));
     return exchange(side, link, mixed(), singles(mixed()), {order, false}, Sizes::of_all);
   });
 }
