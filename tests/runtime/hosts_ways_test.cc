@@ -4,13 +4,14 @@
 #include <mutex>
 
 #include "runtime/hosts.h"
+#include "support/own_loopback.h"
 
 namespace plait::test {
 namespace {
 
 TEST(Ways, AnAddressAndASecret) {
   SecretFile secret;
-  const std::string address = "127.0.0.1:" + std::to_string(21000 + getpid() % 8000);
+  const std::string address = own_loopback() + ":23000";
   run_ranks(processes(3), [&](int rank, int size) -> std::string {
     auto c = config_of(rank, size, "ways", "host-" + std::to_string(rank));
     c.address = address.c_str();
@@ -21,7 +22,7 @@ TEST(Ways, AnAddressAndASecret) {
 }
 
 TEST(Ways, NoSecretOverANetworkIsRefused) {
-  const std::string address = "127.0.0.1:" + std::to_string(21000 + getpid() % 8000);
+  const std::string address = own_loopback() + ":23000";
   run_ranks(processes(2), [&](int rank, int size) -> std::string {
     auto c = config_of(rank, size, "ways", "");
     c.address = address.c_str();

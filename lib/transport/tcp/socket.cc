@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "transport/tcp/wire.h"
 
@@ -48,21 +50,40 @@ Fd make_listener(const Address& address, const Buffers& buffers) noexcept {
   return socket;
 }
 
-// Somewhere in the range, so that ranks that start together do not all try the same ones. Two may be bound to
-// one port until one of them listens: the other cannot be bound anew, so each try has a socket of its own.
+enum class Try { listens, taken, contested, failed };
+
+// Two may be bound to one port until one of them listens: the other cannot be bound anew, so each try has a
+// socket of its own. Where both listen at the same moment, Linux refuses both: it calls each a listener
+// before it looks whether there is another.
+Try listen_at(Fd& socket, const Address& address, const Buffers& buffers) noexcept {
+  socket = make_listener(address, buffers);
+  if (!socket) return Try::failed;
+  set(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // connections that ended a minute ago do not count
+  const bool bound = bind_to(socket.get(), address);
+  if (bound && listen(socket.get(), SOMAXCONN) == 0) return Try::listens;
+  const int error = errno;
+  socket.reset();
+  errno = error;
+  if (error != EADDRINUSE) return Try::failed;
+  return bound ? Try::contested : Try::taken;
+}
+
+// Somewhere in the range, so that ranks that start together do not all try the same ones; once more, a moment
+// later, where a port was contested, since it may be free after all.
 Fd listen_in(Address& address, const PortRange& range, const Buffers& buffers) noexcept {
+  constexpr int kSweeps = 16;
   const uint32_t count = uint32_t(range.max) - range.min + 1;
-  const uint32_t first = uint32_t(random_word() % count);
-  for (uint32_t i = 0; i < count; ++i) {
-    address.port = uint16_t(range.min + (first + i) % count);
-    Fd socket = make_listener(address, buffers);
-    if (!socket) return socket;
-    set(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);  // connections that ended a minute ago do not count
-    if (bind_to(socket.get(), address) && listen(socket.get(), SOMAXCONN) == 0) return socket;
-    if (const int error = errno; error != EADDRINUSE) {
-      socket.reset();
-      errno = error;
-      return {};
+  bool contested = true;
+  for (int sweep = 0; contested && sweep < kSweeps; ++sweep) {
+    if (sweep > 0) std::this_thread::sleep_for(std::chrono::microseconds(random_word() % 256));
+    contested = false;
+    const uint32_t first = uint32_t(random_word() % count);
+    for (uint32_t i = 0; i < count; ++i) {
+      address.port = uint16_t(range.min + (first + i) % count);
+      Fd socket;
+      const Try outcome = listen_at(socket, address, buffers);
+      if (outcome == Try::listens || outcome == Try::failed) return socket;
+      contested |= outcome == Try::contested;
     }
   }
   errno = EADDRINUSE;
