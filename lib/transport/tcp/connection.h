@@ -23,11 +23,13 @@ struct Outgoing {
   std::array<iovec, kParts> parts;
   std::array<RegionTable::Pin, kPins> pins;
   size_t count = 0, bytes = 0;
+  bool filled = false;  // with a filler at the end
 
   std::span<iovec> span() noexcept { return std::span(parts).first(count); }
   void clear() noexcept {
     for (auto& pin : pins) pin = {};
     count = bytes = 0;
+    filled = false;
   }
 };
 
@@ -68,6 +70,12 @@ class Connection {
 
   // One call to the kernel. False when nothing came.
   bool receive(size_t& budget) noexcept;
+  // The same for who is to answer soon: what came but for its last byte, where that ends no frame. A socket
+  // that is read empty acknowledges at once, with a packet of its own, and takes as long for that as for the
+  // message; one that is not, waits for the answer to carry it.
+  bool sip(size_t& budget) noexcept;
+  // Takes that byte. False when more came.
+  bool settle() noexcept;
   // Bytes that came by other ways than receive(), in their order; and the end, 0 or errno.
   void arrived(ByteView bytes) noexcept;
   void end(int error) noexcept;
@@ -80,6 +88,8 @@ class Connection {
   // be.
   bool acknowledged(uint64_t count) noexcept;
   bool ended() const noexcept { return ended_; }
+  // The kernel has its end, or an error, to tell behind what it holds.
+  void ends() noexcept { sips_ = false; }
 
   // The engine's notes.
   uint32_t watched = 0;  // events that epoll watches it for
@@ -98,10 +108,12 @@ class Connection {
   ssize_t give(std::span<iovec> parts) noexcept;
   bool frames_full() const noexcept { return frames_.size() >= kFrames; }
   bool gather(Outgoing& out, size_t most) noexcept;
+  void fill(Outgoing& out, size_t most) noexcept;
   void advance(size_t bytes) noexcept;
   void sent(const OutFrame& frame) noexcept;
 
   // receive.cc
+  bool between_frames() const noexcept { return left_ == 0 && carried_ == 0; }
   std::byte* landing(RegionTable::Pin& pin) noexcept;
   void took(size_t bytes) noexcept;
   void parse(ByteView bytes) noexcept;
@@ -136,6 +148,8 @@ class Connection {
   size_t carried_ = 0;
   uint64_t landed_ = 0, told_ = 0;  // transfers that asked
   bool ended_ = false;
+  bool sips_ = true;
+  size_t rest_ = 0;  // bytes that the kernel holds, and that need not be taken: 1 at most
 };
 
 }  // namespace plait::transport::tcp

@@ -1,5 +1,6 @@
 // What travels on a connection after the hellos: frames, a header of fixed size and what it says follows.
-// Little-endian, as plait is.
+// Little-endian, as plait is. Between frames there may be fillers, bytes of 0: who sends small things ends with
+// one, for the receiver to leave unread (Connection::sip).
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@ enum class FrameKind : uint8_t {
   error = 'E',    // why the endpoint failed; the last frame
   goodbye = 'B',  // the endpoint was closed; the last frame
 };
+
+constexpr std::byte kFiller{0};  // no kind
 
 enum FrameFlags : uint8_t {
   kLast = 1,   // put, data: of its transfer

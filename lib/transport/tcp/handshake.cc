@@ -84,6 +84,7 @@ void TcpEndpoint::ready(Lane lane, uint32_t events) noexcept {
   } else if (state_ == State::ready && lane == Lane::pulse) {
     pulse_ready();
   } else if (state_ == State::ready) {
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) lanes_[size_t(lane)].ends();
     if ((events & ~uint32_t(EPOLLOUT)) != 0) domain_->engine().stirred(lanes_[size_t(lane)]);
   }
 }

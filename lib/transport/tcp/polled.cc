@@ -58,7 +58,7 @@ void PolledEngine::receive(size_t& budget) noexcept {
   const auto take = [&](Connection& connection) {
     const size_t most = std::min(budget, hot_count() + told_count_ == 1 ? kReceiveOne : share);
     size_t left = most;
-    const bool got = connection.receive(left);
+    const bool got = connection.hot ? connection.sip(left) : connection.receive(left);
     budget -= most - left;
     if (connection.holds()) hold(connection);
     return got;
@@ -71,6 +71,8 @@ void PolledEngine::receive(size_t& budget) noexcept {
     } else if (++hot->quiet > kQuiet || !hot->up()) {
       hot->hot = false;
       hot = nullptr;
+    } else if (hot->quiet == kDrowsy && !hot->settle()) {
+      hot->quiet = 0;
     }
   }
   crowded_ = told_count_ != 0;
@@ -162,6 +164,9 @@ void PolledEngine::await_room(Connection& connection, bool on) noexcept {
 
 // What was received but for epoll's word is still there to read, so it wakes.
 bool PolledEngine::arm() noexcept {
+  bool settled = true;
+  for (Connection* hot : hot_) settled = (hot == nullptr || hot->settle()) && settled;
+  if (!settled) return false;
   for (Connection* connection : sending_) {
     if (!connection->awaits_room) await_room(*connection, true);
   }

@@ -24,6 +24,7 @@ constexpr size_t kAhead = sizeof(Header) + 512;
 
 bool Connection::receive(size_t& budget) noexcept {
   if (!up() || ended_ || budget == 0) return false;
+  rest_ = 0;
   std::array<iovec, 2> parts;
   size_t count = 0;
   const size_t direct = std::min(left_, budget);
@@ -55,6 +56,32 @@ bool Connection::receive(size_t& budget) noexcept {
   if (landed != 0) took(landed);
   if (size_t(got) > landed && up()) parse(scratch.first(carried_ + size_t(got) - landed));
   return true;
+}
+
+bool Connection::sip(size_t& budget) noexcept {
+  if (!sips_ || lane_ != Lane::mailbox || tls_ || bulky_ || broken_ != 0 || !between_frames() || !up())
+    return receive(budget);
+  ++engine_.counts.receives;
+  const size_t here = waiting_bytes(socket_.get());
+  if (here <= rest_) return false;
+  const size_t room = std::min(budget, engine_.scratch().size());
+  if (here == 1 || here - 1 > room) return receive(budget);
+  iovec part{engine_.scratch().data(), here - 1};
+  ++engine_.counts.receives;
+  const ssize_t got = receive_some(socket_.get(), {&part, 1});
+  if (got <= 0) return receive(budget);
+  rest_ = size_t(got) == here - 1 ? 1 : 0;
+  budget -= size_t(got);
+  parse(engine_.scratch().first(size_t(got)));
+  if (!between_frames()) receive(budget);
+  return true;
+}
+
+bool Connection::settle() noexcept {
+  if (rest_ == 0) return true;
+  size_t budget = kScratch;
+  receive(budget);
+  return kScratch - budget <= 1;
 }
 
 void Connection::end(int error) noexcept {
@@ -104,6 +131,10 @@ void Connection::took(size_t bytes) noexcept {
 void Connection::parse(ByteView bytes) noexcept {
   carried_ = 0;
   while (!bytes.empty() && up()) {
+    if (bytes.front() == kFiller) {
+      bytes = bytes.subspan(1);
+      continue;
+    }
     if (bytes.size() < sizeof(Header)) {
       carried_ = bytes.size();
       std::memcpy(carry_.data(), bytes.data(), carried_);

@@ -65,14 +65,27 @@ bool Connection::offer(Outgoing& out, size_t most) noexcept {
   while (!frames_full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
   }
   if (frames_.empty()) return false;
-  if (gather(out, std::min(most, kPacket))) return true;
+  if (gather(out, std::min(most, kPacket))) {
+    fill(out, most);
+    return true;
+  }
   endpoint_.refuse(Refusal::region);
   return false;
 }
 
+// Where all that there is to send goes.
+void Connection::fill(Outgoing& out, size_t most) noexcept {
+  if (lane_ != Lane::mailbox || tls_ || out.bytes != staged_bytes_ - front_sent_ || out.bytes >= most ||
+      out.count == out.parts.size())
+    return;
+  out.parts[out.count++] = {const_cast<std::byte*>(&kFiller), 1};
+  ++out.bytes;
+  out.filled = true;
+}
+
 bool Connection::accepted(const Outgoing& out, ssize_t result) noexcept {
   if (result >= 0) {
-    advance(size_t(result));
+    advance(size_t(result) - (out.filled && size_t(result) == out.bytes ? 1 : 0));
     return size_t(result) == out.bytes;
   }
   if (would_block(int(-result))) return false;

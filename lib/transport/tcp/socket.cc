@@ -1,7 +1,9 @@
 #include "transport/tcp/socket.h"
 
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <bit>
@@ -194,6 +196,11 @@ ssize_t receive_some(int socket, std::span<iovec> parts) noexcept {
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
   return retried([&] { return recvmsg(socket, &message, MSG_DONTWAIT); });
+}
+
+size_t waiting_bytes(int socket) noexcept {
+  int bytes = 0;
+  return ioctl(socket, SIOCINQ, &bytes) == 0 ? size_t(bytes) : 0;
 }
 
 bool would_block(int error) noexcept { return error == EAGAIN || error == EWOULDBLOCK; }

@@ -45,6 +45,8 @@ void set_pulse(int socket, int64_t ms) noexcept;
 ssize_t send_some(int socket, std::span<iovec> parts) noexcept;
 ssize_t receive_some(int socket, std::span<iovec> parts) noexcept;
 bool would_block(int error) noexcept;
+// That can be received now; its end, or an error, counts for none.
+size_t waiting_bytes(int socket) noexcept;
 
 // Of this host: the length of the prefix that `address` shares with its network; 0: unknown.
 uint8_t prefix_of(const Address& address) noexcept;
