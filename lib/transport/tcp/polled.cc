@@ -10,9 +10,9 @@ namespace {
 
 // A poll moves at most 256 KiB; receiving leaves some of that to sending.
 constexpr size_t kReceive = size_t{176} << 10;
-constexpr size_t kReceiveOne = kReceive;  // where but one has something
 constexpr size_t kReceiveLeast = size_t{16} << 10;
 constexpr int kCalls = 3;           // to the kernel, to send on one connection
+constexpr uint32_t kBusy = 64;      // receives in vain, up to which a hot connection is busy
 constexpr uint32_t kQuiet = 1024;   // receives in vain until a connection is no longer hot,
 constexpr uint32_t kReplaced = 64;  // or gives way to another
 constexpr uint32_t kDrowsy = 128;   // receives in vain, after which it is tried at every kNap-th poll only
@@ -53,12 +53,15 @@ void PolledEngine::move(size_t& budget) noexcept {
 // All that may have something get an equal share, so that none waits for the others to fall silent.
 void PolledEngine::receive(size_t& budget) noexcept {
   const size_t rest = budget - std::min(budget, kReceive);
-  const size_t share = std::max(kReceive / (kHot + told_count_), kReceiveLeast);
+  const size_t share = std::max(kReceive / std::max<size_t>(busy_count() + told_count_, 1), kReceiveLeast);
   budget -= rest;
   const auto take = [&](Connection& connection) {
-    const size_t most = std::min(budget, hot_count() + told_count_ == 1 ? kReceiveOne : share);
+    const size_t most = std::min(budget, share);
     size_t left = most;
     const bool got = connection.hot ? connection.sip(left) : connection.receive(left);
+    // Of a long frame that has begun, all that is there.
+    while (got && left != 0 && connection.awaited() != 0 && connection.receive(left)) {
+    }
     budget -= most - left;
     if (connection.holds()) hold(connection);
     return got;
@@ -127,7 +130,7 @@ bool PolledEngine::drain(Connection& connection, size_t& budget) noexcept {
 
 // What fits leaves now; behind what waits already it is move()'s turn.
 void PolledEngine::posted(Connection& connection, bool queued) noexcept {
-  size_t budget = kPacket;
+  size_t budget = kPacket + kRunt + 1;
   if (!queued) connection.flush(budget, 1);
   if (connection.up() && connection.pending()) wants_to_send(connection);
 }
@@ -151,6 +154,11 @@ void PolledEngine::stirred(Connection& connection) noexcept {
     return;
   }
   if (told_count_ < told_.size()) told_[told_count_++] = &connection;
+}
+
+size_t PolledEngine::busy_count() const noexcept {
+  return size_t(
+      std::ranges::count_if(hot_, [](const Connection* c) { return c != nullptr && c->quiet < kBusy; }));
 }
 
 size_t PolledEngine::hot_count() const noexcept { return kHot - size_t(std::ranges::count(hot_, nullptr)); }

@@ -39,6 +39,7 @@ class PolledEngine : public Engine {
   void drop_sent() noexcept;  // of those that wanted to
   const std::vector<Connection*>& sending() const noexcept { return sending_; }
   size_t hot_count() const noexcept;
+  size_t busy_count() const noexcept;  // of those, to which something came lately
   uint32_t polls_since_look() const noexcept { return polls_ - looked_; }
 
  private:

@@ -65,7 +65,8 @@ bool Connection::offer(Outgoing& out, size_t most) noexcept {
   while (!frames_full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
   }
   if (frames_.empty()) return false;
-  if (gather(out, std::min(most, kPacket))) {
+  const size_t ready = staged_bytes_ - front_sent_;
+  if (gather(out, std::min(most, ready <= kPacket + kRunt ? ready : kPacket))) {
     fill(out, most);
     return true;
   }
