@@ -103,6 +103,8 @@ Status Comm::send(const Piece& piece, Request*& request) noexcept {
   transport::LocalSlice data;
   PLAIT_TRY(slice(piece, data));
   if (!lost_.ok()) return lost_;
+  // The peer may have said where a long one goes: else it is to be asked.
+  if (piece.bytes > transport::kEagerBytes) (void)poll();
   auto* message = free_.empty() ? nullptr : link_.send(uint32_t(piece.tag), data);
   if (message == nullptr) {
     (void)poll();  // the caller asks again
@@ -115,11 +117,9 @@ Status Comm::send(const Piece& piece, Request*& request) noexcept {
 Status Comm::receive(std::span<const Piece> pieces, Request*& request) noexcept {
   request = nullptr;
   std::array<transport::MessageSlot, transport::kMessageTogether> slots;
-  bool large = false;
   for (size_t i = 0; i < pieces.size(); i++) {
     slots[i].tag = uint32_t(pieces[i].tag);
     PLAIT_TRY(slice(pieces[i], slots[i].data));
-    large = large || pieces[i].bytes > transport::kEagerBytes;
   }
   auto* message = free_.empty() ? nullptr : link_.receive({slots.data(), pieces.size()});
   if (message == nullptr) {
@@ -127,7 +127,6 @@ Status Comm::receive(std::span<const Piece> pieces, Request*& request) noexcept 
     return judge();
   }
   request = &take(message, pieces);
-  if (large) (void)link_.progress();  // the sender may know at once where it goes
   return {};
 }
 
