@@ -114,9 +114,9 @@ void print_head(const Measure& m) {
   if (m.plain) std::printf(" %10s %7s", "plain us", "ratio");
   for (const size_t window : m.windows) {
     std::printf("  GB/s w=%-2zu", window);
-    if (m.plain) std::printf(" %7s", "ratio");
+    if (m.plain) std::printf(" %7s %6s", "plain", "ratio");
   }
-  std::printf(m.plain ? " %11s\n" : "\n", "plain GB/s");
+  std::printf("\n");
 }
 
 void print_figures(const Measure& m, const Figures& f) {
@@ -124,9 +124,8 @@ void print_figures(const Measure& m, const Figures& f) {
   if (m.plain) std::printf(" %10.2f %7.2f", f.plain_half_us, f.half_ratio);
   for (size_t i = 0; i < f.gbps.size(); ++i) {
     std::printf("  %9.3f", f.gbps[i]);
-    if (m.plain) std::printf(" %7.2f", f.ratios[i]);
+    if (m.plain) std::printf(" %7.3f %6.2f", f.plain_gbps[i], f.ratios[i]);
   }
-  if (m.plain) std::printf(" %11.3f", f.plain_gbps);
   std::printf("\n");
   std::fflush(stdout);
 }
@@ -135,11 +134,10 @@ nlohmann::ordered_json json_of(const Measure& m, const Figures& f) {
   nlohmann::ordered_json json = {{"bytes", f.bytes}, {"half_us", f.half_us}};
   for (size_t i = 0; i < f.gbps.size(); ++i) {
     nlohmann::ordered_json one = {{"window", m.windows[i]}, {"gb_per_s", f.gbps[i]}};
-    if (m.plain) one["ratio"] = f.ratios[i];
+    if (m.plain) one["plain"] = {{"gb_per_s", f.plain_gbps[i]}, {"ratio", f.ratios[i]}};
     json["streams"].push_back(one);
   }
-  if (m.plain)
-    json["plain"] = {{"half_us", f.plain_half_us}, {"ratio", f.half_ratio}, {"gb_per_s", f.plain_gbps}};
+  if (m.plain) json["plain"] = {{"half_us", f.plain_half_us}, {"ratio", f.half_ratio}};
   return json;
 }
 

@@ -26,10 +26,12 @@ double median(std::vector<double> all) {
 }
 
 size_t largest(const Measure& what) { return *std::max_element(what.sizes.begin(), what.sizes.end()); }
+size_t room(const Measure& what) { return std::max(largest(what), kLeastRoom); }
 
-Status follow_plain(PlainSocket& socket, Memory& memory, const Task& task, const Side& side) {
+Status follow_plain(PlainSocket& socket, Memory& memory, size_t room, const Task& task, const Side& side) {
   for (uint64_t i = 0; i < task.count; ++i) {
-    PLAIT_TRY(socket.read(memory.data(), task.bytes, side.deadline()));
+    unsigned char* to = memory.data() + place_of(task.window == 0 ? 0 : i % task.window, task.bytes, room);
+    PLAIT_TRY(socket.read(to, task.bytes, side.deadline()));
     if (task.kind == Task::plain_ping) PLAIT_TRY(socket.write(memory.data(), task.bytes));
   }
   return task.kind == Task::plain_ping ? Status() : socket.write(memory.data(), 8);
@@ -39,7 +41,7 @@ Status follow(Side& side, Channel& channel, const Measure& what, PlainSocket& so
   PLAIT_TRY(side.open());
   Station station(side);
   PLAIT_TRY(station.open(channel, what.comms, largest(what)));
-  Memory memory(largest(what));
+  Memory memory(room(what));
   for (;;) {
     Task task;
     PLAIT_TRY(channel.get(&task, sizeof task, side.deadline()));
@@ -52,7 +54,7 @@ Status follow(Side& side, Channel& channel, const Measure& what, PlainSocket& so
         break;
       case Task::plain_ping:
       case Task::plain_stream:
-        PLAIT_TRY(follow_plain(socket, memory, task, side));
+        PLAIT_TRY(follow_plain(socket, memory, room(what), task, side));
         break;
       default:
         PLAIT_TRY(station.close());
@@ -64,12 +66,7 @@ Status follow(Side& side, Channel& channel, const Measure& what, PlainSocket& so
 class Leader {
  public:
   Leader(Side& side, Channel& channel, PlainSocket& socket, const Measure& what)
-      : side_(side),
-        channel_(channel),
-        socket_(socket),
-        what_(what),
-        station_(side),
-        memory_(largest(what)) {}
+      : side_(side), channel_(channel), socket_(socket), what_(what), station_(side), memory_(room(what)) {}
 
   Status open() { return station_.open(channel_, what_.comms, largest(what_)); }
   Status close() {
@@ -83,8 +80,10 @@ class Leader {
     std::vector<Contest> contests;
     PLAIT_TRY(add({Task::ping, bytes, 0, 0}, &contests));
     if (what_.plain) PLAIT_TRY(add({Task::plain_ping, bytes, 0, 0}, &contests));
-    for (const size_t window : what_.windows) PLAIT_TRY(add({Task::stream, bytes, 0, window}, &contests));
-    if (what_.plain) PLAIT_TRY(add({Task::plain_stream, bytes, 0, 0}, &contests));
+    for (const size_t window : what_.windows) {
+      PLAIT_TRY(add({Task::stream, bytes, 0, window}, &contests));
+      if (what_.plain) PLAIT_TRY(add({Task::plain_stream, bytes, 0, window}, &contests));
+    }
     for (int round = 0; round < what_.rounds;
          ++round)  // by turns: what changes on the machine changes for all
       for (size_t i = 0; i < contests.size(); ++i) {
@@ -153,7 +152,10 @@ class Leader {
   }
 
   Status plain_stream(const Task& task) {
-    for (uint64_t i = 0; i < task.count; ++i) PLAIT_TRY(socket_.write(memory_.data(), task.bytes));
+    for (uint64_t i = 0; i < task.count; ++i) {
+      const unsigned char* from = memory_.data() + place_of(i % task.window, task.bytes, room(what_));
+      PLAIT_TRY(socket_.write(from, task.bytes));
+    }
     return socket_.read(memory_.data(), 8, side_.deadline());
   }
 
@@ -169,12 +171,13 @@ class Leader {
     if (what_.plain) {
       figures->plain_half_us = median(contests[1].values);
       figures->half_ratio = median(quotients(contests[1].values, ping));
-      figures->plain_gbps = median(contests.back().values);
     }
-    for (const Contest& contest : contests) {
-      if (contest.task.kind != Task::stream) continue;
-      figures->gbps.push_back(median(contest.values));
-      if (what_.plain) figures->ratios.push_back(median(quotients(contest.values, contests.back().values)));
+    for (size_t i = 0; i < contests.size(); ++i) {
+      if (contests[i].task.kind != Task::stream) continue;
+      figures->gbps.push_back(median(contests[i].values));
+      if (!what_.plain) continue;
+      figures->plain_gbps.push_back(median(contests[i + 1].values));
+      figures->ratios.push_back(median(quotients(contests[i].values, contests[i + 1].values)));
     }
   }
 

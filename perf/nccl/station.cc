@@ -9,7 +9,6 @@
 namespace plait::nccl_drive {
 namespace {
 
-constexpr size_t kLeastRoom = size_t{16} << 20;
 constexpr unsigned kYield = 256, kLook = 4096;  // empty tests between yields, and looks at the clock
 
 // Empty polls: NCCL yields when it is idle, so that a plugin's own threads come to run.
@@ -62,14 +61,9 @@ Status Station::close() {
   return Status();
 }
 
-// As NCCL's proxy does, messages in flight have memory of their own, as far as it goes.
-unsigned char* Station::slot(Memory& memory, size_t index, size_t bytes) {
-  return memory.data() + index % std::max(size_t{1}, room_ / bytes) * bytes;
-}
-
 Status Station::post(Comm& comm, bool is_send, size_t index, size_t bytes, void** request) {
   const auto which = size_t(&comm - comms_.data());
-  void* data = slot(is_send ? *out_[which] : *in_[which], index, bytes);
+  void* data = (is_send ? *out_[which] : *in_[which]).data() + place_of(index, bytes, room_);
   int tag = 0;
   *request = nullptr;
   return side_.said(

@@ -1,12 +1,21 @@
 // One of the two processes of a measurement: connections to the other, and the two things it does over them.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "perf/nccl/flow.h"
 #include "perf/nccl/peer.h"
 
 namespace plait::nccl_drive {
+
+// Of memory that messages in flight go through, a direction of a connection, at least.
+constexpr size_t kLeastRoom = size_t{16} << 20;
+// Where the index-th message of a stream of `bytes` each begins in `room` bytes: as NCCL's proxy does, those
+// in flight have memory of their own, as far as it goes.
+inline size_t place_of(size_t index, size_t bytes, size_t room) {
+  return index % std::max(size_t{1}, room / bytes) * bytes;
+}
 
 class Station {
  public:
@@ -35,7 +44,6 @@ class Station {
   Status finish(void** request, bool* done);
   Status arrived(size_t which, size_t bytes) const;
   Status stream(bool is_send, size_t bytes, size_t count, size_t window);
-  unsigned char* slot(Memory& memory, size_t index, size_t bytes);
 
   Side& side_;
   size_t room_ = 0;  // bytes of the memory of a direction of a connection

@@ -124,7 +124,10 @@ TEST(NcclNetDrive, Measures) {
     EXPECT_GT(row["half_us"].get<double>(), 0);
     EXPECT_GT(row["plain"]["half_us"].get<double>(), 0);
     ASSERT_EQ(row["streams"].size(), 2u);
-    for (const auto& stream : row["streams"]) EXPECT_GT(stream["gb_per_s"].get<double>(), 0);
+    for (const auto& stream : row["streams"]) {
+      EXPECT_GT(stream["gb_per_s"].get<double>(), 0);
+      EXPECT_GT(stream["plain"]["gb_per_s"].get<double>(), 0);
+    }
   }
   const Outcome table = drive({"--measure", "--sizes", "8", "--windows", "2", "--rounds", "1"});
   EXPECT_EQ(table.status, 0) << table.err;
