@@ -1,8 +1,24 @@
 #include "connection.h"
 
+#include "devices.h"
+
 namespace plait::nccl {
 
 using bootstrap::Link;
+
+namespace {
+
+Status out_of_reach(const transport::Domain& domain) {
+  if (domain.name() == kShm) {
+    return {Code::unsupported,
+            "it shares no memory with this process: it is on another host, or in another network namespace, "
+            "or has another PLAIT_HOST_ID; PLAIT_NETWORK=tcp or verbs joins hosts"};
+  }
+  return {Code::unsupported, "it has no address that " + std::string(domain.name()) +
+                                 " of this process can reach: PLAIT_IFACE and PLAIT_NETWORK choose"};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::make(Fd fd, std::string who, bootstrap::Handshake handshake,
                                                      bool dials, std::shared_ptr<const Side> side) {
@@ -102,9 +118,7 @@ Status Connection::take_offer(const Offer& offer) {
   if (offer.network != side_->network)
     return {Code::mismatch, "its network is \"" + offer.network + "\", of this process \"" + side_->network +
                                 "\": set PLAIT_NETWORK alike on all ranks"};
-  if (!wire_->domain().reaches(offer.identity))
-    return {Code::unsupported, "it has no address that " + std::string(wire_->domain().name()) +
-                                   " of this process can reach: PLAIT_IFACE and PLAIT_NETWORK choose"};
+  if (!wire_->domain().reaches(offer.identity)) return out_of_reach(wire_->domain());
   their_key_.assign(offer.key.begin(), offer.key.end());
   return wire_->endpoint().connect(offer.ticket);
 }

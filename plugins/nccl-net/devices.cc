@@ -11,6 +11,7 @@
 #include "runtime/network.h"
 #include "runtime/signals.h"
 #include "transport/keys.h"
+#include "transport/shm/shm.h"
 
 namespace plait::nccl {
 namespace {
@@ -177,6 +178,8 @@ Result<runtime::Config> read_config() {
 }
 
 Result<std::vector<Device>> find_devices(const runtime::Config& config) {
+  if (config.network == kShm)
+    return devices_of({RailSpec{.fabric = std::string(kShm), .detail = {}}}, config);
   const auto networks = runtime::parse_alternatives(config.network);
   if (!networks.ok()) return networks.status();
   Status last;
@@ -195,6 +198,7 @@ Result<std::unique_ptr<transport::Domain>> open_domain(const Device& device, con
   if (choice.traffic_class < -1 || choice.traffic_class > kMostTrafficClass)
     return Status(Code::invalid, "a traffic class of " + std::to_string(choice.traffic_class) +
                                      ": there are 0 to 255, and -1 for none");
+  if (device.rail.fabric == kShm) return transport::shm::make_domain({.host_id = config.host_id});
   RailSpec rail = device.rail;
   // What PLAIT_NETWORK says comes first.
   const bool takes = choice.traffic_class >= 0 && rail.fabric == runtime::kVerbs;

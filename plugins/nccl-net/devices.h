@@ -16,6 +16,10 @@
 
 namespace plait::nccl {
 
+// What PLAIT_NETWORK may name here beside the runtime's networks: memory that processes of a host share. It
+// joins no hosts, so it is asked for, and alone.
+constexpr std::string_view kShm = "shm";
+
 struct Device {
   std::string name;        // "tcp:eth0"
   int number = 0;          // among all

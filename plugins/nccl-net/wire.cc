@@ -1,6 +1,6 @@
 #include "wire.h"
 
-#include "base/pages.h"
+#include "devices.h"
 
 namespace plait::nccl {
 
@@ -41,10 +41,12 @@ Wire::~Wire() {
 }
 
 Status Wire::make_room() {
-  own_ = map_pages(sizeof(MessageMemory));
-  shadow_ = map_pages(sizeof(MessageMemory));
-  if (!own_ || !shadow_)
-    return {Code::memory, "no " + std::to_string(2 * sizeof(MessageMemory)) + " bytes for a peer's messages"};
+  auto own = Room::make(sizeof(MessageMemory), domain_->name() == kShm);
+  if (!own.ok()) return own.status();
+  own_ = std::move(*own);
+  auto shadow = Room::make(sizeof(MessageMemory), false);
+  if (!shadow.ok()) return shadow.status();
+  shadow_ = std::move(*shadow);
   auto region = domain_->expose({.base = own_.data(), .bytes = own_.size()}, transport::Access::write);
   if (!region.ok()) return region.status();
   own_region_ = std::move(*region);
@@ -65,6 +67,7 @@ Status Wire::link_up(ByteView key, std::string_view peer) {
   wiring.endpoint = endpoint_.get();
   wiring.capabilities = &domain_->capabilities();
   wiring.remote = remote_.get();
+  wiring.mapped = reinterpret_cast<MessageMemory*>(remote_->mapped());
   wiring.own = reinterpret_cast<MessageMemory*>(own_.data());
   wiring.shadow = reinterpret_cast<MessageMemory*>(shadow_.data());
   wiring.shadow_region = shadow_region_.get();

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
+#include "room.h"
 #include "transport/message.h"
 #include "transport/transport.h"
 
@@ -34,7 +34,7 @@ class Wire {
   Status make_room();
 
   std::unique_ptr<transport::Domain> domain_;
-  Mapping own_, shadow_;
+  Room own_, shadow_;
   std::unique_ptr<transport::Region> own_region_, shadow_region_;
   std::unique_ptr<transport::Endpoint> endpoint_;
   std::unique_ptr<transport::RemoteRegion> remote_;

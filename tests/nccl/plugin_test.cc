@@ -1,0 +1,54 @@
+// plait's own plugin keeps the contract, over what every machine has: TCP on loopback, and shared memory.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/command.h"
+
+namespace plait::test {
+namespace {
+
+Outcome drive(const std::string& network, std::vector<std::string> words) {
+  words.insert(words.begin(), {required("NCCL_NET_DRIVE"), required("NCCL_NET_PLAIT"), "--json"});
+  return run({words, {{"PLAIT_NETWORK", network}, {"PLAIT_IFACE", "lo"}}, {}, {}}, 150);
+}
+
+class Plugin : public testing::TestWithParam<const char*> {};
+
+// Of a device's memory there is nothing to exercise; all else passes.
+TEST_P(Plugin, KeepsTheContract) {
+  for (const char* version : {"8", "10", "12"}) {
+    const Outcome o = drive(GetParam(), {"--net-version", version});
+    ASSERT_EQ(o.status, 0) << o.out << o.err;
+    const auto json = nlohmann::json::parse(o.out);
+    EXPECT_EQ(std::to_string(json["version"].get<int>()), version);
+    EXPECT_GT(json["bytes"].get<uint64_t>(), uint64_t{50} << 20);
+    for (const auto& check : json["checks"]) {
+      const std::string what = check["what"], why = check.value("why", "");
+      EXPECT_NE(check["verdict"], "FAIL") << what << ": " << why;
+      const bool excused = why.find("ptrSupport") != why.npos || why.find("before version") != why.npos;
+      if (check["verdict"] != "pass") {
+        EXPECT_TRUE(excused) << what << ": " << why;
+      }
+    }
+  }
+}
+
+TEST_P(Plugin, RunsScripts) {
+#ifdef PLAIT_SANITIZED
+  constexpr uint64_t kScripts = 40;
+#else
+  constexpr uint64_t kScripts = 300;
+#endif
+  const Outcome o = drive(GetParam(), {"--script", "1", "--count", std::to_string(kScripts)});
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  const auto json = nlohmann::json::parse(o.out);
+  EXPECT_EQ(json["done"].get<uint64_t>(), kScripts);
+  EXPECT_GT(json["bytes"].get<uint64_t>(), uint64_t{1} << 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, Plugin, testing::Values("tcp", "shm"),
+                         [](const auto& one) { return std::string(one.param); });
+
+}  // namespace
+}  // namespace plait::test
