@@ -95,6 +95,7 @@ class SlabQueue {
   size_t size() const noexcept { return count_; }
   T& front() noexcept { return *first_; }
   T& back() noexcept { return *last_; }
+  const T* first() const noexcept { return first_; }  // null: there is none; `next` leads on
   // A new last item, to fill in.
   T& push() noexcept {
     T& item = slab_->take();

@@ -17,7 +17,7 @@ bool MessageSends::move() noexcept {
     moved = true;
     if (send.under_way != 0) continue;  // its last Done ends it
     if (!send.streamed) regions_[send.region].uses--;
-    end(send);
+    leave(send);
   }
   return moved;
 }
@@ -44,7 +44,7 @@ void MessageSends::left(uint32_t index) noexcept {
   under_way_--;
   if (--send.under_way != 0 || send.moved < send.data.bytes) return;
   regions_[send.region].uses--;
-  end(send);
+  leave(send);
 }
 
 // The part's bytes stay in the shadow until the peer has consumed them.

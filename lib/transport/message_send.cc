@@ -44,8 +44,9 @@ bool MessageSends::advance() noexcept {
     moved = true;
   }
   (void)lines_.flush();
+  moved = move() || moved;
   finish_left();
-  return move() || moved;
+  return moved;
 }
 
 // Messages count where they are announced: from there on they meet the peer's receives.
@@ -67,8 +68,8 @@ void MessageSends::announce_eager(Send& send) noexcept {
   line.fields.bytes = send.data.bytes;
   lines_.place(line, send.data.data, uint32_t(send.data.bytes));
   send.line = lines_.publish();
-  send.phase = Phase::leaving;
-  leaving_.push() = send.request.index_;
+  send.streamed = false;
+  leave(send);
 }
 
 // A message that is longer than its slot asks all the same: so the receiver learns of it.
@@ -121,7 +122,7 @@ void MessageSends::write_start(Send& send, LineKind kind) noexcept {
   line.fields.slot = send.slot;
   line.fields.bytes = send.data.bytes;
   line.fields.pieces = pieces(send);
-  lines_.publish();
+  send.line = lines_.publish();
   send.phase = Phase::moving;
   if (!send.streamed) regions_[send.region].uses++;
   moving_.push() = send.request.index_;
@@ -212,8 +213,19 @@ void MessageSends::learn_key(const MessageLine& line, uint32_t at) noexcept {
   if (imported.ok()) regions_[coming_.region].remote = std::move(imported).value();
 }
 
+void MessageSends::leave(Send& send) noexcept {
+  send.phase = Phase::leaving;
+  leaving_.push() = send.request.index_;
+}
+
+// A caller whose sends are done may poll no more, and the peer's receives end all the same.
+bool MessageSends::has_left(const Send& send) const noexcept {
+  return lines_.posted(send.line) && wiring_.endpoint->sent(wiring_.first_counter) &&
+         (!send.streamed || wiring_.endpoint->sent(uint16_t(wiring_.first_counter + 1)));
+}
+
 void MessageSends::finish_left() noexcept {
-  for (; !leaving_.empty() && lines_.posted(sends_[leaving_.front()].line); leaving_.pop())
+  for (; !leaving_.empty() && has_left(sends_[leaving_.front()]); leaving_.pop())
     end(sends_[leaving_.front()]);
 }
 

@@ -82,6 +82,8 @@ class MessageSends {
   bool move_piece(Send& send) noexcept;
   bool move_part(Send& send) noexcept;
   uint32_t pieces(const Send& send) const noexcept;
+  void leave(Send& send) noexcept;
+  bool has_left(const Send& send) const noexcept;
   void finish_left() noexcept;
   void end(Send& send) noexcept;
   void too_long(Send& send, uint64_t room) noexcept;
@@ -93,7 +95,7 @@ class MessageSends {
   const bool needs_region_;
   std::array<Send, kMessageSends> sends_;
   IndexPool<kMessageSends> free_;
-  // In order: to be announced; announced whole and not posted; to be started; being moved.
+  // In order: to be announced; posted whole, or to be, and not known to have left; to be started; being moved.
   Ring<uint16_t, kMessageSends> queued_, leaving_, granted_, moving_;
   std::array<Post, kMessageSlots> posts_;
   size_t post_count_ = 0;

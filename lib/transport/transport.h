@@ -154,6 +154,10 @@ class Endpoint {
   // endpoint with a sentence.
   virtual size_t post(std::span<const Transfer> transfers) noexcept = 0;
 
+  // Whether all that was posted on a counter has left: it arrives though this side's domain is not polled any more. What
+  // hardware moves has left once it was posted.
+  virtual bool sent(uint16_t /*counter*/) const noexcept { return true; }
+
   // Sum of the peer's adds, never reset; moves in my Domain::poll() or, mapped, by the peer's store. i < the number
   // given to open(). There from open() until the endpoint is destroyed, an array that does not move.
   const std::atomic<uint64_t>& counter(uint16_t i) const noexcept { return counters_[i]; }

@@ -1,5 +1,6 @@
 // Points 7, 13 and 14 of an NCCL net plugin's contract: registration meanwhile, peers that die, links that
 // close with requests outstanding; and peers that break the rules.
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -10,6 +11,32 @@ namespace plait::transport::conformance {
 namespace {
 
 constexpr size_t kLong = 3 * kEagerBytes;
+
+// Who has nothing more to wait for moves its links no more, and its messages arrive.
+TEST_P(Messages, SendsThatAreDoneHaveLeft) {
+  Pair& p = pair();
+  constexpr size_t kMessages = 8;
+  for (const size_t bytes : {size_t{8}, size_t{300}, size_t{5000}, kLong}) {
+    std::vector<MessageRequest*> sends, receives;
+    std::vector<Buffer*> in;
+    Buffer& out = source(0, bytes, uint8_t(bytes));
+    for (size_t i = 0; i < kMessages; ++i) {
+      in.push_back(&target(1, bytes));
+      receives.push_back(p.b.link->receive(1, slice(*in.back())));
+      sends.push_back(p.a.link->send(1, slice(out)));
+      ASSERT_TRUE(receives.back() != nullptr && sends.back() != nullptr);
+    }
+    for (MessageRequest* send : sends) ASSERT_TRUE(finish(send)) << bytes;
+    const auto all_done = [&] { return std::ranges::all_of(receives, &MessageRequest::done); };
+    for (Deadline deadline = Deadline::in_ms(kPatienceMs); !all_done() && !deadline.passed();) step(1);
+    ASSERT_TRUE(all_done()) << bytes;
+    for (size_t i = 0; i < kMessages; ++i) {
+      EXPECT_TRUE(in[i]->holds(uint8_t(bytes))) << bytes;
+      p.a.link->release(sends[i]);
+      p.b.link->release(receives[i]);
+    }
+  }
+}
 
 // Each rank has a thread of its own; further threads register memory all the while.
 TEST_P(Messages, Point07_RegistrationWhileTransfersRun) {

@@ -1,4 +1,6 @@
 // Rule 6: who waits, polls. Where target_must_poll is not claimed, bytes land while the target does nothing.
+#include <cstring>
+
 #include "conformance/fixture.h"
 
 namespace plait::transport::conformance {
@@ -35,6 +37,32 @@ TEST_P(Conformance, Rule06_GetsNeedNoTarget) {
   while (rank(0).count(1) == 0 && !deadline.passed()) rank(0).poll();
   ASSERT_EQ(rank(0).oks(1), 1);
   EXPECT_TRUE(into.holds(2));
+}
+
+// Who asked for no Dones polls until all has left, and may compute from then on.
+TEST_P(Conformance, Rule06_WhatHasLeftArrives) {
+  constexpr size_t kPuts = 200, kBytes = 5'000;
+  Link& l = link(0, 1);
+  Buffer& from = buffer(0, kBytes);
+  Buffer& to = buffer(1, kPuts * kBytes, Access::write);
+  from.fill(4);
+  RemoteRegion* remote = l.a.import(to);
+  ASSERT_NE(remote, nullptr);
+  size_t posted = 0;
+  const auto post_some = [&] {
+    for (; posted < kPuts; ++posted) {
+      const Transfer t = put(from.local(0, kBytes), remote->slice(posted * kBytes, kBytes).value(), {0, 1});
+      if (l.a.end->post({&t, 1}) != 1) return;
+    }
+  };
+  ASSERT_TRUE(pump([&] {
+    post_some();
+    return posted == kPuts && l.a.end->sent(0);
+  }));
+  const auto arrived = [&] { return l.b.end->counter(0) == kPuts; };
+  for (Deadline deadline = Deadline::in_ms(kPatienceMs); !arrived() && !deadline.passed();) rank(1).poll();
+  ASSERT_TRUE(arrived());
+  for (size_t i = 0; i < kPuts; ++i) EXPECT_EQ(std::memcmp(to.data() + i * kBytes, from.data(), kBytes), 0) << i;
 }
 
 // With the target polling everything lands, the sender asked for nothing and only polls itself.

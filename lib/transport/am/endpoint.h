@@ -32,6 +32,7 @@ class MessageEndpoint : public Endpoint {
   std::string_view error() const noexcept final { return error_; }
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
   size_t post(std::span<const Transfer> transfers) noexcept final;
+  bool sent(uint16_t /*counter*/) const noexcept final { return !pending() && ops_.used() == 0; }
   void close() noexcept final;
 
   // What the domain calls.

@@ -37,6 +37,10 @@ class FakeEndpoint final : public Endpoint {
     return import_key(*network_, *state_, key);
   }
   size_t post(std::span<const Transfer> transfers) noexcept override;
+  bool sent(uint16_t counter) const noexcept override {
+    std::lock_guard lock(network_->mutex);
+    return counter >= state_->queues.size() || state_->queues[counter].head == kNoPacket;
+  }
   void close() noexcept override {
     std::lock_guard lock(network_->mutex);
     network_->close(*state_);

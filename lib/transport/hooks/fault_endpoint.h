@@ -19,6 +19,7 @@ class FaultEndpoint final : public WrappedEndpoint {
   std::string_view error() const noexcept override;
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
   size_t post(std::span<const Transfer> transfers) noexcept override;
+  bool sent(uint16_t counter) const noexcept override { return !holds() && inner().sent(counter); }
   void close() noexcept override;
 
   // For the domain.

@@ -22,6 +22,7 @@ class WrappedEndpoint : public Endpoint {
   std::string_view error() const noexcept override { return inner_->error(); }
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override { return inner_->import(key); }
   size_t post(std::span<const Transfer> transfers) noexcept override { return inner_->post(transfers); }
+  bool sent(uint16_t counter) const noexcept override { return inner_->sent(counter); }
   void close() noexcept override { inner_->close(); }
 
  protected:

@@ -33,6 +33,10 @@ class RailsEndpoint final : public Endpoint {
   std::string_view error() const noexcept override { return error_; }
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
   size_t post(std::span<const Transfer> transfers) noexcept override;
+  // What has landed needs no rail any more.
+  bool sent(uint16_t counter) const noexcept override {
+    return counter >= out_.size() || (out_[counter].first == nullptr && out_[counter].unlanded == 0);
+  }
   void close() noexcept override;
 
   // What the domain calls.

@@ -35,6 +35,7 @@ class ShmEndpoint final : public Endpoint {
   std::string_view error() const noexcept override { return error_; }
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
   size_t post(std::span<const Transfer> transfers) noexcept override;
+  bool sent(uint16_t counter) const noexcept override;
   void close() noexcept override;
 
   // What the domain calls.

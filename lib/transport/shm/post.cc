@@ -41,6 +41,12 @@ size_t ShmEndpoint::post(std::span<const Transfer> transfers) noexcept {
   return taken;
 }
 
+bool ShmEndpoint::sent(uint16_t counter) const noexcept {
+  for (const Op* op = ops_.first(); op != nullptr; op = op->next)
+    if (op->transfer.signal.counter == counter) return false;
+  return true;
+}
+
 // Null when it keeps to the contract.
 const char* ShmEndpoint::refusal(const Transfer& transfer) const noexcept {
   if (const char* why = refusal_of(transfer, their_counters_)) return why;

@@ -28,6 +28,9 @@ class TcpEndpoint final : public Endpoint {
   std::string_view error() const noexcept override { return error_; }
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
   size_t post(std::span<const Transfer> transfers) noexcept override;
+  bool sent(uint16_t counter) const noexcept override {
+    return state_ != State::ready || !lanes_[lane_number(counter)].pending();
+  }
   void close() noexcept override;
 
   // What the domain calls.
@@ -85,7 +88,10 @@ class TcpEndpoint final : public Endpoint {
   void pulse_ready() noexcept;
 
   // post.cc
-  Connection& lane_of(uint16_t counter) noexcept;
+  // One for each counter, or they would lose their order.
+  size_t lane_number(uint16_t counter) const noexcept {
+    return counter % 2 == 0 ? 0 : 1 + counter / 2 % (lanes_.size() - 1);
+  }
   void take(const Transfer& transfer) noexcept;
   void done(const Transfer& transfer) noexcept;
 

@@ -26,14 +26,9 @@ size_t TcpEndpoint::post(std::span<const Transfer> transfers) noexcept {
   return taken;
 }
 
-// One for each counter, or they would lose their order.
-Connection& TcpEndpoint::lane_of(uint16_t counter) noexcept {
-  return lanes_[counter % 2 == 0 ? 0 : 1 + counter / 2 % (lanes_.size() - 1)];
-}
-
 void TcpEndpoint::take(const Transfer& transfer) noexcept {
   if (transfer.verb == Verb::flush) return done(transfer);
-  Connection& lane = lane_of(transfer.signal.counter);
+  Connection& lane = lanes_[lane_number(transfer.signal.counter)];
   const bool small = transfer.verb == Verb::put && transfer.remote.bytes <= kInline;
   if (small && lane.takes_small()) {
     Op* op = nullptr;

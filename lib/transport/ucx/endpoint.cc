@@ -57,7 +57,7 @@ am::Sent UcxEndpoint::send(const am::Message& message) noexcept {
   const bool at_once = whole && flying_ == 0 && message.bytes <= most_at_once_;
   if (at_once) {
     const ucs_status_t status = send_now(peer_->end, message);
-    if (status != UCS_ERR_NO_RESOURCE) return sent(status);
+    if (status != UCS_ERR_NO_RESOURCE) return outcome(status);
   }
   if (flying_ >= kFlights || flying_bytes_ >= kFlyingBytes) return am::Sent::no_room;
   Flight& flight = ours().flights().take();
@@ -72,10 +72,10 @@ am::Sent UcxEndpoint::send(const am::Message& message) noexcept {
   if (at_once && message.bytes > kInline) most_at_once_ = message.bytes - 1;  // there was room for it
   unlist(flight);
   ours().flights().give(flight);
-  return sent(status);
+  return outcome(status);
 }
 
-am::Sent UcxEndpoint::sent(ucs_status_t status) noexcept {
+am::Sent UcxEndpoint::outcome(ucs_status_t status) noexcept {
   if (status == UCS_OK) return am::Sent::done;
   UcxDomain::on_error(peer_, peer_->end, status);  // and a poll will fail this endpoint
   return am::Sent::kept;
@@ -91,7 +91,7 @@ void UcxEndpoint::unlist(Flight& flight) noexcept {
 
 void UcxEndpoint::landed(Flight& flight, ucs_status_t status) noexcept {
   unlist(flight);
-  if (sent(status) == am::Sent::done && flight.message.op != nullptr) released(*flight.message.op);
+  if (outcome(status) == am::Sent::done && flight.message.op != nullptr) released(*flight.message.op);
   has_room();
 }
 

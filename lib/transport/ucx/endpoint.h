@@ -23,7 +23,7 @@ class UcxEndpoint final : public am::MessageEndpoint {
   Status reach(const am::Ticket& peer) override;
   am::Sent send(const am::Message& message) noexcept override;
   void let_go() noexcept override;
-  am::Sent sent(ucs_status_t status) noexcept;  // what UCX says of a message
+  am::Sent outcome(ucs_status_t status) noexcept;  // what UCX says of a message
   UcxDomain& ours() const noexcept;
   std::string over_ucx(ucs_status_t status) const;
   void unlist(Flight& flight) noexcept;
