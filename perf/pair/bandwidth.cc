@@ -6,13 +6,17 @@
 namespace plait::perf::pair {
 namespace {
 
+using Interim = std::function<Status(const Row&)>;
+
 class Bandwidth {
  public:
-  Bandwidth(Session& session, size_t bytes, const std::function<void(const Row&)>& interim)
+  Bandwidth(Session& session, size_t bytes, const Length& length, const Interim& interim)
       : session_(session),
         options_(session.options()),
-        client_(!session.control().server()),
-        load_{bytes, options_.seconds == 0 ? options_.iterations : 0},
+        sends_(options_.bidirectional || session.control().server() == options_.reversed),
+        takes_(options_.bidirectional || !sends_),
+        length_(length),
+        load_{bytes, length.seconds == 0 ? length.iterations : 0},
         interim_(interim) {}
 
   Result<Row> run() {
@@ -21,7 +25,7 @@ class Bandwidth {
     Row mine;
     mine.bytes = load_.bytes;
     if (outgoing_) PLAIT_TRY(send(mine));
-    if (!client_ || options_.bidirectional) PLAIT_TRY(take_in());
+    if (takes_) PLAIT_TRY(take_in());
     mine.wrong = (outgoing_ ? outgoing_->wrong() : 0) + (incoming_ ? incoming_->wrong() : 0);
     auto theirs = swap_rows(session_, mine);
     if (!theirs.ok()) return theirs;
@@ -33,19 +37,18 @@ class Bandwidth {
 
  private:
   void prepare() {
-    const bool sends = client_ || options_.bidirectional, takes = !client_ || options_.bidirectional;
     switch (options_.tool.operation) {
       case Operation::write:
-        if (sends) outgoing_ = make_writer(session_, load_);
-        if (takes && options_.validate) incoming_ = make_write_checker(session_, load_);
+        if (sends_) outgoing_ = make_writer(session_, load_);
+        if (takes_ && options_.validate) incoming_ = make_write_checker(session_, load_);
         return;
       case Operation::read:
-        if (takes && options_.validate) offer_to_reader(session_, load_);
-        if (sends) outgoing_ = make_reader(session_, load_);
+        if (takes_ && options_.validate) offer_to_reader(session_, load_);
+        if (sends_) outgoing_ = make_reader(session_, load_);
         return;
       case Operation::send:
-        if (sends) outgoing_ = make_sender(session_, load_);
-        if (takes) incoming_ = make_receiver(session_, load_);
+        if (sends_) outgoing_ = make_sender(session_, load_);
+        if (takes_) incoming_ = make_receiver(session_, load_);
         return;
     }
   }
@@ -60,7 +63,7 @@ class Bandwidth {
   }
 
   Status send(Row& mine) {
-    const int64_t begin = now_ns(), interval = int64_t(options_.seconds) * 1'000'000'000;
+    const int64_t begin = now_ns(), interval = int64_t(length_.seconds) * 1'000'000'000;
     Pace pace = pace_from(begin);
     int64_t end = begin + interval;
     uint64_t total = 0;
@@ -74,11 +77,11 @@ class Bandwidth {
       pace.arrived(arrived, now);
       session_.progress().reached(total += arrived);
       PLAIT_TRY(session_.pulse(now));
-      if (options_.infinite && interrupted()) outgoing_->stop();
-      if (options_.seconds == 0 || now < end) continue;
-      if (!options_.infinite) outgoing_->stop();
-      if (options_.infinite && !interrupted()) PLAIT_TRY(tell(pace));
-      if (options_.infinite) pace = pace_from(now);
+      if (length_.infinite && is_over()) outgoing_->stop();
+      if (length_.seconds == 0 || now < end) continue;
+      if (!length_.infinite) outgoing_->stop();
+      if (length_.infinite && !is_over()) PLAIT_TRY(tell(pace));
+      if (length_.infinite) pace = pace_from(now);
       end = now + interval;
     }
     pace.arrived(outgoing_->arrived(), now_ns());
@@ -103,7 +106,12 @@ class Bandwidth {
     return {};
   }
 
-  Pace pace_from(int64_t begin) const { return Pace(uint64_t{session_.depth()} * session_.lanes(), begin); }
+  // The client is interrupted, and says so by having sent all.
+  bool is_over() const { return interrupted() || session_.control().next_is(Kind::sent); }
+
+  Pace pace_from(int64_t begin) const {
+    return Pace(uint64_t{session_.depth()} * session_.lanes(), begin, !options_.no_peak);
+  }
   void fill_row(const Pace& pace, Row& row) const {
     row.bytes = load_.bytes;
     row.iterations = pace.count();
@@ -112,23 +120,23 @@ class Bandwidth {
   Status tell(const Pace& pace) {
     Row row;
     fill_row(pace, row);
-    interim_(row);
-    return session_.control().say(Kind::row, encode(row));
+    return interim_(row);
   }
 
   Session& session_;
   const Options& options_;
-  const bool client_;
+  const bool sends_, takes_;
+  const Length length_;
   const Load load_;
-  const std::function<void(const Row&)>& interim_;
+  const Interim& interim_;
   std::unique_ptr<Stream> outgoing_, incoming_;
 };
 
 }  // namespace
 
-Result<Row> measure_bandwidth(Session& session, size_t bytes,
-                              const std::function<void(const Row&)>& interim) {
-  return Bandwidth(session, bytes, interim).run();
+Result<Row> measure_bandwidth(Session& session, size_t bytes, const Length& length,
+                              const std::function<Status(const Row&)>& interim) {
+  return Bandwidth(session, bytes, length, interim).run();
 }
 
 }  // namespace plait::perf::pair

@@ -91,8 +91,7 @@ Status Control::sort(Kind kind, ByteView about) {
   }
   Row row;
   if (!on_row_ || !decode(about, row)) return {Code::internal, other_ + " sent a result that makes no sense"};
-  on_row_(row);
-  return {};
+  return on_row_(row);
 }
 
 bool Control::next_is(Kind kind) const noexcept { return !inbox_.empty() && inbox_.front().kind == kind; }

@@ -36,7 +36,7 @@ class Control final : public transport::Exchange {
   bool server() const noexcept { return server_; }
   bool authenticated() const noexcept { return authenticated_; }
   // Called by look() for each interim result of the other side's.
-  void on_row(std::function<void(const Row&)> call) { on_row_ = std::move(call); }
+  void on_row(std::function<Status(const Row&)> call) { on_row_ = std::move(call); }
   // Readable when look() has something to do.
   int wait_fd() const noexcept { return poller_->fd(); }
 
@@ -78,7 +78,7 @@ class Control final : public transport::Exchange {
   bool server_, authenticated_;
   std::string other_;
   Hello theirs_;
-  std::function<void(const Row&)> on_row_;
+  std::function<Status(const Row&)> on_row_;
   int64_t timeout_ns_ = 10'000'000'000;
   int64_t heard_ns_ = 0, said_ns_ = 0;
 };

@@ -20,19 +20,28 @@ Usage: NAME [OPTIONS]          the server: waits for a client
 constexpr const char* kBandwidth =
     R"(  -t N, -l N      messages under way (default 128), and posted together (1)
   -q N            connections (default 1)
-  -b              both directions at once
-  --report_gbits  10^9 bits a second, not MiB
+  -b, --reversed  both directions at once; the server sends
+  -w MIN, -y MIN  status 1 where BW average, or MsgRate, is less
+  -N, --report_gbits  no peak; 10^9 bits a second, not MiB
   --run_infinitely  a row each -D seconds (default 5), until it is interrupted
 )";
 
+constexpr const char* kWriteBandwidth =
+    "  -Q N            so many writes tell together that they arrived (default 1)\n";
+constexpr const char* kSend =
+    "  -r N            receives posted (default: as many messages as may be under way)\n";
+
 constexpr const char* kLatency =
     R"(  -H, -U          every result: sorted, unsorted
+  --latency_gap N  microseconds between one and the next
 )";
 
 constexpr const char* kRest =
     R"(  -e              sleep until something happens instead of polling
-  -x N, -R, -I N  verbs: GID index, connect by rdma_cm, bytes inline; also -m, -i, -S, -u
-  --data_validation   every byte that arrives is checked
+  -x N, -R, -T N  verbs: GID index, connect by rdma_cm, traffic class; also -I, -i, -m, -S, -u,
+                  --tclass, --retry_count, --odp, --disable_pcie_relaxed
+  --data_validation, --perform_warm_up   bytes are checked; some messages before
+  --output KIND   nothing but that number of each row: NUMBERS
   --out_json, --out_json_file FILE   the report as JSON, too (perftest_out.json)
   --timeout S, --wait S   without a sign of the other (30); a server for its client (3600)
 MEANING
@@ -60,7 +69,11 @@ std::string meaning_of(Tool tool) {
 
 std::string help_of(Tool tool) {
   const bool bandwidth = tool.bandwidth();
-  std::string text = std::string(kUsage) + (bandwidth ? kBandwidth : kLatency) + kRest;
+  std::string text = std::string(kUsage) + (bandwidth ? kBandwidth : kLatency);
+  if (bandwidth && tool.operation == Operation::write) text += kWriteBandwidth;
+  if (tool.operation == Operation::send) text += kSend;
+  text += kRest;
+  replace(text, "NUMBERS", bandwidth ? "bandwidth, message_rate" : "latency");
   replace(text, "default COUNT",
           bandwidth && tool.operation == Operation::write ? "default 5000" : "default 1000");
   replace(text, "default SIZE", bandwidth ? "default 65536" : "default 2");

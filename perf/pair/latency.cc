@@ -155,8 +155,11 @@ std::unique_ptr<Player> make_player(Session& session, size_t bytes) {
 
 class Latency {
  public:
-  Latency(Session& session, size_t bytes)
-      : session_(session), options_(session.options()), player_(make_player(session, bytes)) {
+  Latency(Session& session, size_t bytes, const Length& length)
+      : session_(session),
+        options_(session.options()),
+        length_(length),
+        player_(make_player(session, bytes)) {
     result_.row.bytes = bytes;
   }
 
@@ -165,7 +168,7 @@ class Latency {
     player_->prepare();
     if (reads && !client && options_.validate) offer_to_reader(session_, {result_.row.bytes, 1});
     PLAIT_TRY(meet_at(session_, result_.row.bytes));
-    if (client) PLAIT_TRY(options_.seconds == 0 ? count_out() : play_for(options_.seconds));
+    if (client) PLAIT_TRY(length_.seconds == 0 ? count_out() : play_for(length_.seconds));
     if (!client && !reads) PLAIT_TRY(answer());
     PLAIT_TRY(player_->finish());
     result_.row.wrong = player_->wrong();
@@ -185,20 +188,27 @@ class Latency {
 
   Status count_out() {
     std::vector<int64_t>& samples = result_.samples;
-    samples.reserve(options_.iterations);
+    samples.reserve(length_.iterations);
     int64_t begin = now_ns();
-    while (samples.size() < options_.iterations) {
+    while (samples.size() < length_.iterations) {
       PLAIT_TRY(turn());
       const int64_t end = now_ns();
       samples.push_back(end - begin);
       session_.progress().reached(samples.size());
       PLAIT_TRY(session_.pulse(end));
-      begin = options_.validate ? now_ns() : end;
+      begin = options_.validate || options_.gap_us != 0 ? pause(end) : end;
     }
     std::vector<int64_t> sorted = samples;
     result_.row.latency = latency_of(sorted, share_of(options_.tool.operation));
     result_.row.iterations = samples.size();
     return {};
+  }
+
+  // --latency_gap, from the end of a turn on. The time after it.
+  int64_t pause(int64_t end) const noexcept {
+    int64_t now = now_ns();
+    for (; now - end < int64_t{options_.gap_us} * 1000; now = now_ns()) cpu_relax();
+    return now;
   }
 
   // Keeps no samples, however long it takes.
@@ -220,9 +230,9 @@ class Latency {
 
   // The server's side: as many as come.
   Status answer() {
-    const uint64_t most = options_.seconds == 0 ? options_.iterations : UINT64_MAX;
+    const uint64_t most = length_.seconds == 0 ? length_.iterations : UINT64_MAX;
     for (uint64_t i = 0; i < most; i++) {
-      auto came = player_->take_back(options_.seconds != 0);
+      auto came = player_->take_back(length_.seconds != 0);
       if (!came.ok() || !*came) return came.status();
       PLAIT_TRY(player_->serve_up());
     }
@@ -231,12 +241,15 @@ class Latency {
 
   Session& session_;
   const Options& options_;
+  const Length length_;
   std::unique_ptr<Player> player_;
   Latencies result_;
 };
 
 }  // namespace
 
-Result<Latencies> measure_latency(Session& session, size_t bytes) { return Latency(session, bytes).run(); }
+Result<Latencies> measure_latency(Session& session, size_t bytes, const Length& length) {
+  return Latency(session, bytes, length).run();
+}
 
 }  // namespace plait::perf::pair

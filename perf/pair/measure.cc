@@ -21,6 +21,13 @@ void catch_interrupts() noexcept {
 
 bool interrupted() noexcept { return was_interrupted != 0; }
 
+Length length_of(const Options& o) { return {o.iterations, o.seconds, o.infinite}; }
+
+Length warm_up_of(const Session& session) {
+  constexpr uint64_t kTurns = 100;
+  return {session.options().tool.bandwidth() ? session.depth() : kTurns};
+}
+
 Status meet_at(Session& session, size_t bytes) {
   Control& control = session.control();
   Bytes mine;

@@ -18,6 +18,9 @@ constexpr uint32_t kMostSends = 248;  // under way on a connection
 constexpr uint64_t kMostIterations = 1'000'000'000;
 constexpr uint64_t kMostSamples = 20'000'000;  // of latency: each is kept
 
+// What is printed: all of it, or a number a row, and nothing else.
+enum class Output : uint8_t { report, bandwidth, message_rate, latency };
+
 // What only verbs takes; text, as PLAIT_NETWORK has it behind its question mark.
 struct VerbsOptions {
   std::string text;      // "gid_index=1+connect=cm"
@@ -37,7 +40,13 @@ struct Options {
   uint32_t seconds = 0;     // so long instead; 0: as many as iterations
   uint32_t qps = 1, depth = 128, post_list = 1;
   bool depth_given = false;
-  bool bidirectional = false, infinite = false;
+  uint32_t rx_depth = 0;    // receives posted; 0: as many as messages may be under way
+  uint32_t news_every = 1;  // so many writes tell together that they arrived
+  uint32_t gap_us = 0;      // of latency: from the end of a turn to the next one
+  bool bidirectional = false, infinite = false, reversed = false;
+  bool warm_up = false, no_peak = false;
+  double least_bandwidth = 0, least_mpps = 0;  // below: exit status 1. In the report's unit
+  Output output = Output::report;
   bool events = false, validate = false;
   bool gbits = false, histogram = false, unsorted = false;
   std::string json;       // a file; empty: none

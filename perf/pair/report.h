@@ -19,6 +19,9 @@ struct Setup {
   size_t inline_bytes = 0;
 };
 
+// Where a row is less than -w or -y ask for: a sentence; else empty.
+std::string shortfall(const Options& options, const Row& row);
+
 class Report {
  public:
   explicit Report(const Options& options, std::FILE* to = stdout) : options_(options), to_(to) {}
@@ -33,6 +36,7 @@ class Report {
 
  private:
   const char* line() const noexcept;
+  void number(const Row& row) const;
   const Options& options_;
   std::FILE* const to_;
 };

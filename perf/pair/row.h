@@ -25,9 +25,10 @@ struct Row {
   LatencyRow latency;
 };
 
-// Both directions of a bidirectional measurement.
+// Both directions of a bidirectional measurement. No peak where a side that sent had none (-N).
 inline BandwidthRow together(const BandwidthRow& a, const BandwidthRow& b) noexcept {
-  return {a.peak_Bps + b.peak_Bps, a.average_Bps + b.average_Bps, a.messages_ps + b.messages_ps};
+  const bool peaks = a.messages_ps == 0 || b.messages_ps == 0 || (a.peak_Bps != 0 && b.peak_Bps != 0);
+  return {peaks ? a.peak_Bps + b.peak_Bps : 0, a.average_Bps + b.average_Bps, a.messages_ps + b.messages_ps};
 }
 
 }  // namespace plait::perf::pair

@@ -1,7 +1,9 @@
 #include "perf/pair/run.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "perf/pair/device.h"
 #include "perf/pair/measure.h"
@@ -36,7 +38,7 @@ class Run {
     if (!status.ok()) control_->fail(status);
     return status;
   }
-  uint64_t wrong() const noexcept { return wrong_; }
+  bool good() const noexcept { return wrong_ == 0 && enough_; }
 
  private:
   Status meet() {
@@ -60,7 +62,7 @@ class Run {
     report_.columns();
     control_->on_row([&](const Row& row) {
       (*session)->progress().end();
-      tell(row);
+      return take(row);
     });
     for (const size_t bytes : options_.sizes) PLAIT_TRY(measure(**session, bytes));
     PLAIT_TRY((*session)->part());
@@ -84,30 +86,64 @@ class Run {
   Status measure(Session& session, size_t bytes) {
     const std::string what = "measuring " + std::to_string(bytes) + " bytes";
     session.progress().begin(what, options_.seconds == 0 ? options_.iterations * options_.qps : 0);
-    auto row = options_.tool.bandwidth() ? bandwidth(session, bytes) : latency(session, bytes);
+    auto measured = warmed(session, bytes);
     session.progress().end();
-    if (!row.ok()) return {row.status().code(), what + ": " + std::string(row.status().text())};
-    wrong_ += row->wrong;
-    tell(*row);
+    if (!measured.ok())
+      return {measured.status().code(), what + ": " + std::string(measured.status().text())};
+    wrong_ += measured->row.wrong;
+    report_.samples(std::move(measured->samples));
+    tell(measured->row);
     return {};
   }
-  Result<Row> bandwidth(Session& session, size_t bytes) {
-    return measure_bandwidth(session, bytes, [&](const Row& interim) {
-      session.progress().end();
-      tell(interim);
-    });
+  Result<Latencies> warmed(Session& session, size_t bytes) {
+    if (options_.warm_up) {
+      auto warm = once(session, bytes, warm_up_of(session));
+      if (!warm.ok()) return warm;
+      wrong_ += warm->row.wrong;
+    }
+    return once(session, bytes, length_of(options_));
   }
-  Result<Row> latency(Session& session, size_t bytes) {
-    auto measured = measure_latency(session, bytes);
-    session.progress().end();
-    if (!measured.ok()) return measured.status();
-    report_.samples(std::move(measured->samples));
-    return measured->row;
+  Result<Latencies> once(Session& session, size_t bytes, const Length& length) {
+    if (!options_.tool.bandwidth()) return measure_latency(session, bytes, length);
+    auto row = measure_bandwidth(session, bytes, length, [&](const Row& interim) {
+      session.progress().end();
+      return give(interim);
+    });
+    return row.ok() ? Result<Latencies>(Latencies{*row, {}}) : row.status();
+  }
+
+  // A row of --run_infinitely, of what this side sent: who measures tells the other side. With -b that is the
+  // client, once it has heard of the server's direction.
+  Status give(const Row& own) {
+    if (!options_.bidirectional) return share(own);
+    if (options_.is_server()) return control_->say(Kind::row, encode(own));
+    if (!theirs_) return {};
+    Row both = own;
+    both.bandwidth = pair::together(own.bandwidth, theirs_->bandwidth);
+    both.iterations = std::max(own.iterations, theirs_->iterations);
+    theirs_.reset();
+    return share(both);
+  }
+  Status take(const Row& row) {
+    if (options_.bidirectional && !options_.is_server()) {
+      theirs_ = row;
+    } else {
+      tell(row);
+    }
+    return {};
+  }
+  Status share(const Row& row) {
+    tell(row);
+    return control_->say(Kind::row, encode(row));
   }
 
   void tell(const Row& row) {
     rows_.push_back(row);
     report_.row(row);
+    const std::string lacks = shortfall(options_, row);
+    if (lacks.empty()) return;
+    std::fprintf(stderr, "%s: %s\n", name_of(options_.tool).c_str(), lacks.c_str());
+    enough_ = false;
   }
 
   const Options& options_;
@@ -117,7 +153,9 @@ class Run {
   std::vector<std::unique_ptr<transport::Domain>> on_the_way_;
   std::unique_ptr<Control> control_;
   std::vector<Row> rows_;
+  std::optional<Row> theirs_;  // the latest of the server's direction
   uint64_t wrong_ = 0;
+  bool enough_ = true;
 };
 
 }  // namespace
@@ -130,7 +168,7 @@ int run(Tool tool, int argc, const char* const* argv) {
   const Status status = run.all();
   if (!status.ok())
     std::fprintf(stderr, "%s: %s\n", name_of(tool).c_str(), std::string(status.text()).c_str());
-  return status.ok() && run.wrong() == 0 ? 0 : 1;
+  return status.ok() && run.good() ? 0 : 1;
 }
 
 }  // namespace plait::perf::pair

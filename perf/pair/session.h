@@ -1,6 +1,7 @@
 // Two sides that are connected: a domain, connections (lanes) to the other side, and memory on both.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <functional>
@@ -49,6 +50,11 @@ class Session {
   Lane& lane(size_t i) noexcept { return lanes_[i]; }
   // Messages under way on a lane, alike on both sides.
   uint32_t depth() const noexcept { return depth_; }
+  // Of messages, posted on a lane.
+  uint32_t receives() const noexcept {
+    const uint32_t asked = options_.rx_depth != 0 ? options_.rx_depth : depth_;
+    return options_.validate ? std::min(asked, slots_) : asked;
+  }
   // Places for messages in the memory of a lane: several where each message is checked, else one.
   uint32_t slots() const noexcept { return slots_; }
 

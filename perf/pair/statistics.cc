@@ -42,15 +42,19 @@ LatencyRow latency_of(std::vector<int64_t>& samples, double share) {
   return row;
 }
 
-Pace::Pace(uint64_t under_way, int64_t begin_ns)
+Pace::Pace(uint64_t under_way, int64_t begin_ns, bool peaks)
     : under_way_(under_way),
-      times_(stretch_of(under_way) + 1, begin_ns),
+      times_(peaks ? stretch_of(under_way) + 1 : 0, begin_ns),
       begin_ns_(begin_ns),
       last_ns_(begin_ns) {}
 
 void Pace::arrived(uint64_t count, int64_t now) noexcept {
   if (count == 0) return;
   last_ns_ = now;
+  if (times_.empty()) {
+    count_ += count;
+    return;
+  }
   for (uint64_t i = 0; i < count; i++) {
     times_[++count_ % times_.size()] = now;
     if (count_ + 1 >= times_.size())  // the next place has the oldest
@@ -62,6 +66,7 @@ BandwidthRow Pace::row(uint64_t bytes) const noexcept {
   BandwidthRow row;
   row.messages_ps = count_ == 0 ? 0 : per_second(double(count_), last_ns_ - begin_ns_);
   row.average_Bps = row.messages_ps * double(bytes);
+  if (times_.empty()) return row;
   const double sure = double(times_.size() - 1 - under_way_);
   const double best = best_ns_ == INT64_MAX ? 0 : per_second(sure, best_ns_);
   row.peak_Bps = std::max(best * double(bytes), row.average_Bps);

@@ -17,8 +17,8 @@ LatencyRow latency_of(std::vector<int64_t>& samples, double share);
 // for it, as their news often comes in bursts.
 class Pace {
  public:
-  // `under_way`: messages, at most.
-  Pace(uint64_t under_way, int64_t begin_ns);
+  // `under_way`: messages, at most. `peaks`: whether the peak is wanted; else it is 0.
+  Pace(uint64_t under_way, int64_t begin_ns, bool peaks = true);
   // `count` more have arrived.
   void arrived(uint64_t count, int64_t now_ns) noexcept;
   // The time until now counts, though nothing more arrives.
@@ -29,7 +29,8 @@ class Pace {
 
  private:
   uint64_t under_way_;
-  std::vector<int64_t> times_;  // of the latest stretch and one before, by number; of number 0: the begin
+  std::vector<int64_t> times_;  // of the latest stretch and one before, by number; of number 0: the begin.
+                                // Empty: no peak
   uint64_t count_ = 0;
   int64_t begin_ns_, last_ns_;
   int64_t best_ns_ = INT64_MAX;  // of a stretch

@@ -46,7 +46,7 @@ std::unique_ptr<Stream> make_sender(Session& session, const Load& load);
 std::unique_ptr<Stream> make_receiver(Session& session, const Load& load);
 
 constexpr uint32_t kDataTag = 0;  // of messages that are measured
-// Keeps as many receives of the longest messages posted on a lane as there may be messages under way.
+// Keeps Session::receives() of the longest messages posted on a lane.
 void post_receives(Session& session, size_t lane);
 // Takes the first receive of a lane, which is done, and says how many of its bytes are wrong where they are
 // checked.

@@ -156,7 +156,7 @@ class Receiver final : public Stream {
 
 void post_receives(Session& session, size_t i) {
   Lane& lane = session.lane(i);
-  while (lane.receives.size() < session.depth()) {
+  while (lane.receives.size() < session.receives()) {
     MessageRequest* request =
         lane.messages->receive(kDataTag, session.in(i, lane.posted, session.most_bytes()));
     if (request == nullptr) return;

@@ -1,4 +1,7 @@
 // What writers and readers have in common: transfers on lanes, as many under way as -t says.
+//
+// With -Q not each tells that it has arrived, but each so many: they arrive in order, so it tells of those
+// before it, too.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +14,15 @@ namespace plait::perf::pair {
 
 class TransferStream : public Stream {
  public:
-  TransferStream(Session& session, const Load& load, transport::Transfer shape)
+  // `news_every`: of transfers that arrive in the order in which they were posted; else 1.
+  TransferStream(Session& session, const Load& load, transport::Transfer shape, uint32_t news_every = 1)
       : session_(session),
         load_(load),
         shape_(shape),
         lanes_(session.lanes()),
-        batch_(std::min(session.options().post_list, session.depth())) {}
+        batch_(std::min(session.options().post_list, session.depth())),
+        // There is room for a list when no news is to come any more.
+        news_every_(std::clamp<uint32_t>(news_every, 1, session.depth() - uint32_t(batch_.size()) + 1)) {}
 
   bool step() override {
     bool moved = false;
@@ -25,8 +31,8 @@ class TransferStream : public Stream {
   }
   void done(size_t lane) override {
     if (lane >= lanes_.size()) return;
-    lanes_[lane].done++;
-    arrived_++;
+    const uint64_t before = std::exchange(lanes_[lane].done, next_news(lanes_[lane].done));
+    arrived_ += lanes_[lane].done - before;
     settle(lane);
   }
   void stop() override { stopped_ = true; }
@@ -43,6 +49,12 @@ class TransferStream : public Stream {
   // One more of a lane is done.
   virtual void settle(size_t) {}
 
+  // The first number of messages above `done` that are told to have arrived.
+  uint64_t next_news(uint64_t done) const noexcept {
+    uint64_t next = (done / news_every_ + 1) * news_every_;
+    if (checks()) next = std::min(next, (done / session_.slots() + 1) * session_.slots());
+    return std::min(next, wanted());
+  }
   uint64_t wanted() const noexcept { return load_.count == 0 ? UINT64_MAX : load_.count; }
   bool checks() const noexcept { return session_.options().validate; }
 
@@ -64,6 +76,7 @@ class TransferStream : public Stream {
       batch_[k] = shape_;
       batch_[k].cookie = Session::transfer_cookie(i);
       aim(i, lane.posted + k, batch_[k]);
+      if (next_news(lane.posted + k) != lane.posted + k + 1) batch_[k].when = transport::When::never;
     }
     const size_t taken = session_.lane(i).endpoint->post({batch_.data(), list});
     lane.posted += taken;
@@ -71,6 +84,7 @@ class TransferStream : public Stream {
   }
 
   std::vector<transport::Transfer> batch_;
+  const uint32_t news_every_;
   uint64_t arrived_ = 0;
 };
 

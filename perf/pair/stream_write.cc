@@ -31,7 +31,8 @@ uint64_t seen(Lane& lane, uint16_t counter) noexcept {
 
 class Writer final : public TransferStream {
  public:
-  Writer(Session& session, const Load& load) : TransferStream(session, load, shape_of(session, load)) {
+  Writer(Session& session, const Load& load)
+      : TransferStream(session, load, shape_of(session, load), session.options().news_every) {
     for (size_t i = 0; i < session.lanes(); i++) credits_.push_back({seen(session.lane(i), kCreditCounter)});
   }
   bool step() override {
@@ -52,7 +53,8 @@ class Writer final : public TransferStream {
 
  protected:
   uint64_t allowed(size_t i) const override {
-    if (!checks()) return stopped_ ? lanes_[i].posted : UINT64_MAX;
+    const uint64_t posted = lanes_[i].posted;
+    if (!checks()) return !stopped_ ? UINT64_MAX : posted == 0 ? 0 : next_news(posted - 1);
     return credits_[i].windows * session_.slots();
   }
   void aim(size_t i, uint64_t number, Transfer& t) override {

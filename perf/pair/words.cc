@@ -73,6 +73,8 @@ Hello hello_of(const Options& o, const std::string& fabric, const std::string& d
   hello.infinite = o.infinite;
   hello.validate = o.validate;
   hello.rdma_cm = o.verbs.rdma_cm;
+  hello.reversed = o.reversed;
+  hello.warm_up = o.warm_up;
   hello.size = o.sizes.back();
   hello.iterations = o.iterations;
   hello.seconds = o.seconds;
@@ -112,6 +114,8 @@ std::string difference(const Hello& mine, const Hello& theirs, const std::string
   differ("-b", yes_no(mine.bidirectional), yes_no(theirs.bidirectional));
   differ("--run_infinitely", yes_no(mine.infinite), yes_no(theirs.infinite));
   differ("--data_validation", yes_no(mine.validate), yes_no(theirs.validate));
+  differ("--reversed", yes_no(mine.reversed), yes_no(theirs.reversed));
+  differ("--perform_warm_up", yes_no(mine.warm_up), yes_no(theirs.warm_up));
   differ("-R", yes_no(mine.rdma_cm), yes_no(theirs.rdma_cm));
   return all;
 }
@@ -122,7 +126,8 @@ Bytes encode(const Hello& h) {
   append(to, h.version);
   append(to, uint8_t(h.tool.operation));
   append(to, uint8_t(h.tool.measure));
-  for (bool flag : {h.all, h.bidirectional, h.infinite, h.validate, h.rdma_cm}) append(to, uint8_t(flag));
+  for (bool flag : {h.all, h.bidirectional, h.infinite, h.validate, h.rdma_cm, h.reversed, h.warm_up})
+    append(to, uint8_t(flag));
   for (uint64_t number : {h.size, h.iterations}) append(to, number);
   for (uint32_t number : {h.seconds, h.qps, h.depth, h.process}) append(to, number);
   for (const std::string* text : {&h.fabric, &h.device, &h.host}) append_text(to, *text);
@@ -134,7 +139,7 @@ bool decode(ByteView from, Hello& h) {
   if (!take(from, magic) || magic != kMagic || !take(from, h.version)) return false;
   if (h.version != kWordsVersion) return true;
   if (!take_tool(from, h.tool)) return false;
-  for (bool* flag : {&h.all, &h.bidirectional, &h.infinite, &h.validate, &h.rdma_cm})
+  for (bool* flag : {&h.all, &h.bidirectional, &h.infinite, &h.validate, &h.rdma_cm, &h.reversed, &h.warm_up})
     if (!take_bool(from, *flag)) return false;
   for (uint64_t* number : {&h.size, &h.iterations})
     if (!take(from, *number)) return false;

@@ -34,6 +34,7 @@ struct Hello {
   uint32_t version = kWordsVersion;
   Tool tool;
   bool all = false, bidirectional = false, infinite = false, validate = false, rdma_cm = false;
+  bool reversed = false, warm_up = false;
   uint64_t size = 0, iterations = 0;
   uint32_t seconds = 0, qps = 1, depth = 1;
   std::string fabric;  // "tcp", "ofi:tcp": runtime::kind_of()

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "support/command.h"
@@ -272,6 +273,55 @@ TEST(Pair, RunsUntilItIsInterrupted) {
   EXPECT_GE(rows(o.out).size(), 2u) << o.out;
   EXPECT_EQ(served.status, 0) << served.err;
   EXPECT_EQ(served.err, "");
+}
+
+TEST(Pair, RunsBothWaysUntilItIsInterrupted) {
+  for (const std::string tool : {"write_bw", "read_bw", "send_bw"}) {
+    Server server(tool, {"-d", "tcp:lo", "--run_infinitely", "-D", "1", "-b"});
+    Process client(server.client());
+    ASSERT_TRUE(client.wait_for_output(" 65536")) << tool << client.err();
+    ASSERT_TRUE(server.process().wait_for_output(" 65536"));
+    client.signal(SIGINT);
+    const Outcome o = client.wait(60), served = server.process().wait(60);
+    EXPECT_EQ(o.status, 0) << tool << o.err;
+    EXPECT_EQ(served.status, 0) << tool << served.err;
+    EXPECT_EQ(rows(o.out), rows(served.out)) << tool << "the rows are of both sides";
+  }
+}
+
+TEST(Pair, ANumberAloneAndALimit) {
+  Server server("write_bw", {"-d", "shm", "-n", "50", "-w", "1e12"});
+  const Outcome client = run(command(
+      "write_bw", server.to({"-d", "shm", "-n", "50", "--output", "message_rate", "-y", "1e-9", "-Q", "8"})));
+  EXPECT_EQ(client.status, 0) << client.err;
+  EXPECT_GT(std::stod(client.out), 0) << client.out;
+  EXPECT_EQ(lines(client.out).size(), 1u) << client.out;
+  const Outcome served = server.process().wait(60);
+  EXPECT_EQ(served.status, 1);
+  EXPECT_TRUE(contains(served.err, "less than 1e+12 (-w)")) << served.err;
+}
+
+// Words of any tool's page: of each option that the help names.
+TEST(Pair, EveryOptionOfTheHelpIsInThePageAndTheCompletion) {
+  const auto text_of = [](const std::string& file) {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  std::string page = text_of(required("PLAIT_SOURCE") + "/man/plait_write_bw.1");
+  const std::string completion = text_of(required("PLAIT_SOURCE") + "/packaging/completions/plait_write_bw");
+  std::erase(page, '\\');
+  const std::regex option("(?:^|[ ,\n])(--?[A-Za-z][A-Za-z_]*)");
+  for (const std::string& tool : kTools) {
+    const std::string help = run(command(tool, {"--help"})).out;
+    const std::string options = help.substr(0, help.find("Examples:"));
+    for (auto at = std::sregex_iterator(options.begin(), options.end(), option); at != std::sregex_iterator();
+         ++at) {
+      const std::string name = (*at)[1];
+      const std::regex whole(name + "(?![A-Za-z_])");
+      EXPECT_TRUE(std::regex_search(page, whole)) << name << " is not in the page";
+      EXPECT_TRUE(std::regex_search(completion, whole)) << name << " is not completed";
+    }
+  }
 }
 
 TEST(Pair, ASecretProvesWhoTheyAre) {

@@ -29,10 +29,16 @@ Result<Row> side(const Options& options, Control& control, uint64_t spoiled) {
   if (!session.ok()) return session.status();
   Result<Row> last = Status(Code::state, "");
   for (const size_t bytes : options.sizes) {
+    if (options.warm_up) {
+      const Length length = warm_up_of(**session);
+      const Status warm = options.tool.bandwidth() ? measure_bandwidth(**session, bytes, length, {}).status()
+                                                   : measure_latency(**session, bytes, length).status();
+      if (!warm.ok()) return warm;
+    }
     if (options.tool.bandwidth()) {
-      last = measure_bandwidth(**session, bytes, [](const Row&) {});
+      last = measure_bandwidth(**session, bytes, length_of(options), [](const Row&) { return Status(); });
     } else {
-      auto measured = measure_latency(**session, bytes);
+      auto measured = measure_latency(**session, bytes, length_of(options));
       if (!measured.ok()) return measured.status();
       last = measured->row;
     }
@@ -102,12 +108,44 @@ TEST_P(Measured, ForATime) {
   EXPECT_EQ(both.client->wrong, 0u);
 }
 
+TEST_P(Measured, ReversedAndWarm) {
+  Options o = options_of(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  o.reversed = o.tool.bandwidth();
+  o.warm_up = o.no_peak = true;
+  o.rx_depth = 3;
+  const Both both = measure(o, 0);
+  ASSERT_TRUE(both.server.ok() && both.client.ok())
+      << both.server.status().text() << " / " << both.client.status().text();
+  EXPECT_EQ(both.client->iterations, o.iterations);
+  EXPECT_EQ(both.client->wrong, 0u);
+  EXPECT_EQ(both.client->bandwidth.peak_Bps, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Measured,
                          testing::Combine(testing::Values(Operation::write, Operation::read, Operation::send),
                                           testing::Values(Measure::bandwidth, Measure::latency)),
                          [](const auto& one) {
                            return name_of({std::get<0>(one.param), std::get<1>(one.param)}).substr(6);
                          });
+
+// However many tell together, lists are posted together, or messages are checked: all of them arrive.
+TEST(PairMoments, WritesThatTellTogether) {
+  for (const bool validate : {false, true})
+    for (const uint32_t seconds : {0u, 1u})
+      for (const auto& [every, list] : {std::pair(7u, 1u), {8u, 1u}, {8u, 8u}, {5u, 3u}}) {
+        if (seconds != 0 && every != 7) continue;
+        Options o = options_of(Operation::write, Measure::bandwidth);
+        o.sizes = {3000};
+        o.validate = validate, o.seconds = seconds, o.news_every = every, o.post_list = list, o.qps = 2;
+        const Both both = measure(o, 0);
+        ASSERT_TRUE(both.server.ok() && both.client.ok())
+            << both.server.status().text() << " / " << both.client.status().text();
+        if (seconds == 0) {
+          EXPECT_EQ(both.client->iterations, 100u) << every << "/" << list;
+        }
+        EXPECT_EQ(both.client->wrong, 0u);
+      }
+}
 
 // (Of sends, a spoiled transfer may be one of the link's own.)
 TEST(PairSpoiled, AByteIsCountedOnBothSides) {

@@ -57,6 +57,18 @@ TEST(PairPace, AFasterStretchIsThePeak) {
   EXPECT_LE(pace.row(1).peak_Bps, 1.001e6);
 }
 
+TEST(PairPace, WithoutAPeak) {
+  Pace pace(4, 0, false);
+  for (int64_t i = 1; i <= 1000; i++) pace.arrived(1, i * 1000);
+  EXPECT_EQ(pace.count(), 1000u);
+  EXPECT_EQ(pace.row(100).peak_Bps, 0);
+  EXPECT_NEAR(pace.row(100).average_Bps, 1e8, 100);
+  const BandwidthRow other = {3, 2, 1};
+  EXPECT_EQ(together(other, other).peak_Bps, 6);
+  EXPECT_EQ(together(other, BandwidthRow()).peak_Bps, 3);
+  EXPECT_EQ(together(other, pace.row(100)).peak_Bps, 0) << "of one direction alone it would mislead";
+}
+
 TEST(PairPace, NothingArrived) {
   const BandwidthRow row = Pace(8, 5).row(100);
   EXPECT_EQ(row.peak_Bps, 0);
@@ -110,6 +122,28 @@ TEST(PairReport, LatencyHasTheColumnsOfPerftest) {
             "t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec]");
   EXPECT_NE(all.find(" 65536  5000           1.00           9.00         2.00               3.00 "), all.npos)
       << all;
+}
+
+TEST(PairReport, NothingButANumber) {
+  Options o = options_of({Operation::write, Measure::bandwidth});
+  o.output = Output::bandwidth;
+  EXPECT_EQ(printed(o, some_row()), "1.000000\n");
+  o.output = Output::message_rate;
+  EXPECT_EQ(printed(o, some_row()), "2.500000\n");
+  o = options_of({Operation::read, Measure::latency});
+  o.output = Output::latency;
+  EXPECT_EQ(printed(o, some_row()), "3.000000\n");
+}
+
+TEST(PairReport, LessThanWasAskedForIsSaid) {
+  Options o = options_of({Operation::write, Measure::bandwidth});
+  EXPECT_EQ(shortfall(o, some_row()), "");
+  o.least_bandwidth = 1, o.least_mpps = 2.5;
+  EXPECT_EQ(shortfall(o, some_row()), "");
+  o.least_mpps = 3;
+  EXPECT_EQ(shortfall(o, some_row()), "65536 bytes: MsgRate is 2.500000 Mpps, less than 3 (-y)");
+  o.gbits = true;
+  EXPECT_EQ(shortfall(o, some_row()), "65536 bytes: BW average is 0.01 Gb/sec, less than 1 (-w)");
 }
 
 TEST(PairReport, JsonOfOneSizeAndOfAll) {

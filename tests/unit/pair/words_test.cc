@@ -40,6 +40,8 @@ TEST(PairWords, EveryOptionThatDiffersIsNamed) {
       {"-b is not given here and given at", [](Hello& h) { h.bidirectional = true; }},
       {"--run_infinitely is not given", [](Hello& h) { h.infinite = true; }},
       {"--data_validation is not given", [](Hello& h) { h.validate = true; }},
+      {"--reversed is not given", [](Hello& h) { h.reversed = true; }},
+      {"--perform_warm_up is not given", [](Hello& h) { h.warm_up = true; }},
       {"-R is not given", [](Hello& h) { h.rdma_cm = true; }},
       {"another version", [](Hello& h) { h.version = 2; }},
   };
