@@ -25,13 +25,25 @@ const char* port_state(uint32_t state) {
   return state < std::size(kNames) ? kNames[state] : "unknown";
 }
 
-int run(CLI::App& app, int argc, char** argv, void (*body)()) {
+namespace {
+
+int complain(const CLI::App& app, const CLI::ParseError& error, const char* use) {
+  const char* const name = app.get_name().c_str();
+  const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  std::fprintf(stderr, "%s: %s%s%s\nTry: %s --help\n", name, error.what(), missing ? "; as in: " : "",
+               missing ? use : "", name);
+  return 2;
+}
+
+}  // namespace
+
+int run(CLI::App& app, int argc, char** argv, void (*body)(), const char* use) {
   try {
     app.parse(argc, argv);
     body();
     return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+    return error.get_exit_code() == 0 ? app.exit(error) : complain(app, error, use);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.what());
     return 1;

@@ -33,7 +33,8 @@ Info query(Ask ask, const Device& device, Where... where) {
 const char* chip_state(uint32_t state);
 const char* port_state(uint32_t state);
 
-// Parses, then runs; the exit status of the program. Errors go to stderr with its name before them.
-int run(CLI::App& app, int argc, char** argv, void (*body)());
+// Parses, then runs; the exit status of the program: 1 where it failed, 2 where it was used wrongly. Errors go to
+// stderr with its name before them, and where something is missing `use`, an example.
+int run(CLI::App& app, int argc, char** argv, void (*body)(), const char* use);
 
 }  // namespace plait::icl

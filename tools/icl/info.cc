@@ -100,5 +100,5 @@ int main(int argc, char** argv) {
   app.footer(
       "Examples:\n  icl-info emu:/dev/shm/pod\n  icl-info emu:/dev/shm/pod --counters\n"
       "  icl-info emu:/dev/shm/pod --json | jq '.chips[0].ports'");
-  return run(app, argc, argv, show);
+  return run(app, argc, argv, show, "icl-info emu:/dev/shm/pod");
 }

@@ -242,12 +242,12 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(UINT64_C(8), kMostBytes))
       ->capture_default_str();
   app.add_option("--listen", options.listen,
-                 "the other chip is of another process, maybe on another machine: it joins at this port")
+                 "a port: the other chip is of another process, maybe far away, that joins here")
       ->excludes(
-          app.add_option("--join", options.join, "likewise, it listens: HOST:PORT; this one measures"));
+          app.add_option("--join", options.join, "HOST:PORT: likewise, it listens there; this one measures"));
   app.footer(
       "Examples:\n  icl-ping emu:/dev/shm/pod 0 5\n  icl-ping pciwin 1 0 --listen 7000; on another machine: "
       "icl-ping pciwin 0 1 --join 10.77.9.2:7000\n  icl-ping emu:/dev/shm/pod 0 1 --count 10000\n"
       "  icl-ping emu:/dev/shm/pod 3 3 --size 4096");
-  return run(app, argc, argv, ping);
+  return run(app, argc, argv, ping, "icl-ping emu:/dev/shm/pod 0 5");
 }

@@ -41,14 +41,16 @@ void fault() {
   check(icl_emu_fault(path.c_str(), text.c_str()));
 }
 
-void run_command() { command(); }
+void run_command() {
+  if (command == nullptr) throw CLI::RequiredError("a command (create, fault or destroy)");
+  command();
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Pods of chips: emulated ones, files in shared memory; and in windows of PCI devices.",
                "icl-pod");
-  app.require_subcommand(1);
   const auto add = [&](const char* name, const char* what, const char* text_is, void (*does)()) {
     CLI::App* sub = app.add_subcommand(name, what);
     sub->add_option("path", path,
@@ -57,9 +59,10 @@ int main(int argc, char** argv) {
     if (text_is != nullptr) sub->add_option("text", text, text_is)->required();
     sub->callback([does] { command = does; });
   };
-  add("create",
-      "make a pod: 'ring N', 'full N', 'mesh AxB', 'torus AxB', 'hybrid cube mesh', 'custom N: 0-1 ...'",
-      "the graph, then '; quads= mbps= latency= mtu= credits= channels= limit= silent= memory='", create);
+  add("create", "make a pod: 'ring N', 'mesh AxB', 'torus AxB', 'full N', 'hybrid cube mesh'",
+      "the graph: one of the above, or 'custom N: 0-1 ...'; then '; quads= mbps= latency= mtu= credits= "
+      "channels= limit= silent= memory='",
+      create);
   add("fault", "break something in a pod that runs",
       "'chip N dead|stuck|unstuck', 'link C:P cut MS', 'link C:P degrade N', 'link C:P errors PPM [SEED]'",
       fault);
@@ -68,5 +71,5 @@ int main(int argc, char** argv) {
       "Examples:\n  icl-pod create /dev/shm/pod 'torus 4x4; mbps=1000 latency=1us memory=64M'\n"
       "  icl-pod fault /dev/shm/pod 'link 0:1 cut 50ms'\n  icl-pod destroy /dev/shm/pod\n  icl-pod create "
       "pciwin 'ring 2'");
-  return run(app, argc, argv, run_command);
+  return run(app, argc, argv, run_command, "icl-pod create /dev/shm/pod 'ring 4'");
 }
