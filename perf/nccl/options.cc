@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "perf/nccl/checks.h"
+#include "plait/plait.h"
 
 namespace plait::nccl_drive {
 namespace {
@@ -34,6 +35,7 @@ a process of its own; what hangs or crashes is told with the call it did so in.
   --plain            and plain sockets in the same rounds, with the ratio
 
   --json             the result as JSON
+  -h, --help         this text; --version: the version
 Status 1: a point is not kept, or no byte moved; 2: wrong use.
 
 Examples:
@@ -90,18 +92,22 @@ void add_options(CLI::App& app, Options& o, std::string& size_list) {
 Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Options& o = parsed.options;
-  bool help = false, list = false, measure = false;
+  bool help = false, version = false, list = false, measure = false;
   std::string size_list;
   CLI::App app;
   app.set_help_flag();
   app.add_flag("-h,--help", help);
+  app.add_flag("--version", version);
   app.add_flag("--list", list);
   app.add_flag("--measure", measure);
   add_options(app, o, size_list);
   try {
     app.parse(argc, argv);
-    if (help) {
-      std::fputs(kHelp, stdout);
+    if (help || version) {
+      if (help) std::fputs(kHelp, stdout);
+      if (version)
+        std::printf("nccl-net-drive %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR,
+                    PLAIT_VERSION_PATCH);
       parsed.exit_status = 0;
       return parsed;
     }

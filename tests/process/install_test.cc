@@ -85,12 +85,25 @@ TEST_F(Install, PairToolsFindTheirModulesAndPages) {
   EXPECT_NE(o.err.find("/no/such/pod"), std::string::npos) << o.err;
 }
 
+TEST_F(Install, EveryToolHasAPageAndCompletes) {
+  for (const auto& entry : fs::directory_iterator(prefix_ / "bin")) {
+    const std::string name = entry.path().filename();
+    EXPECT_TRUE(fs::exists(prefix_ / "share/man/man1" / (name + ".1"))) << name;
+    EXPECT_TRUE(fs::exists(prefix_ / "share/bash-completion/completions" / name)) << name;
+  }
+  const Outcome o = shell(
+      "bash -c 'source \"$prefix/share/bash-completion/completions/plait-topo\"\n"
+      "_plait_tool \"$prefix/bin/plait-topo\" --s plait-topo; echo ${COMPREPLY[*]}\n"
+      "_plait_tool \"$prefix/bin/plait-topo\" r plait-topo; echo ${COMPREPLY[*]}'");
+  EXPECT_EQ(o.out, "--shape --svg\nrings\n") << o.err;
+}
+
 TEST_F(Install, CompletesOptionsAndDevices) {
   const Outcome o = shell(
       "bash -c 'source \"$prefix/share/bash-completion/completions/plait_send_lat\"\n"
       "_plait_pair plait_send_lat --out plait_send_lat; echo ${COMPREPLY[*]}\n"
       "_plait_pair plait_send_lat sh -d; echo ${COMPREPLY[*]}'");
-  EXPECT_EQ(o.out, "--out_json --out_json_file\nshm\n") << o.err;
+  EXPECT_EQ(o.out, "--output --out_json --out_json_file\nshm\n") << o.err;
 }
 
 TEST_F(Install, PutsDownNothingOfItsInside) {

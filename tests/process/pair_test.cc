@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <sstream>
 
 #include "support/command.h"
@@ -299,29 +298,6 @@ TEST(Pair, ANumberAloneAndALimit) {
   const Outcome served = server.process().wait(60);
   EXPECT_EQ(served.status, 1);
   EXPECT_TRUE(contains(served.err, "less than 1e+12 (-w)")) << served.err;
-}
-
-// Words of any tool's page: of each option that the help names.
-TEST(Pair, EveryOptionOfTheHelpIsInThePageAndTheCompletion) {
-  const auto text_of = [](const std::string& file) {
-    std::ifstream in(file);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  std::string page = text_of(required("PLAIT_SOURCE") + "/man/plait_write_bw.1");
-  const std::string completion = text_of(required("PLAIT_SOURCE") + "/packaging/completions/plait_write_bw");
-  std::erase(page, '\\');
-  const std::regex option("(?:^|[ ,\n])(--?[A-Za-z][A-Za-z_]*)");
-  for (const std::string& tool : kTools) {
-    const std::string help = run(command(tool, {"--help"})).out;
-    const std::string options = help.substr(0, help.find("Examples:"));
-    for (auto at = std::sregex_iterator(options.begin(), options.end(), option); at != std::sregex_iterator();
-         ++at) {
-      const std::string name = (*at)[1];
-      const std::regex whole(name + "(?![A-Za-z_])");
-      EXPECT_TRUE(std::regex_search(page, whole)) << name << " is not in the page";
-      EXPECT_TRUE(std::regex_search(completion, whole)) << name << " is not completed";
-    }
-  }
 }
 
 TEST(Pair, ASecretProvesWhoTheyAre) {

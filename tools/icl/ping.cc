@@ -241,8 +241,7 @@ int main(int argc, char** argv) {
   app.add_option("-s,--size", options.bytes, "bytes of a write for bandwidth")
       ->check(CLI::Range(UINT64_C(8), kMostBytes))
       ->capture_default_str();
-  app.add_option("--listen", options.listen,
-                 "a port: the other chip is of another process, maybe far away, that joins here")
+  app.add_option("--listen", options.listen, "a port: the other chip is of a process that joins here")
       ->excludes(
           app.add_option("--join", options.join, "HOST:PORT: likewise, it listens there; this one measures"));
   app.footer(

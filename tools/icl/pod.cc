@@ -59,8 +59,9 @@ int main(int argc, char** argv) {
     if (text_is != nullptr) sub->add_option("text", text, text_is)->required();
     sub->callback([does] { command = does; });
   };
-  add("create", "make a pod: 'ring N', 'mesh AxB', 'torus AxB', 'full N', 'hybrid cube mesh'",
-      "the graph: one of the above, or 'custom N: 0-1 ...'; then '; quads= mbps= latency= mtu= credits= "
+  add("create", "make a pod: 'ring N', 'mesh AxB', 'torus AxB', 'hybrid cube mesh'",
+      "the graph: one of the above, 'full N', 'custom N: 0-1 ...'; then '; quads= mbps= latency= mtu= "
+      "credits= "
       "channels= limit= silent= memory='",
       create);
   add("fault", "break something in a pod that runs",
