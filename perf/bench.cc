@@ -66,6 +66,16 @@ void Bench::introduce() {
   if (rank() == 0) print_head(options_, all, ranks_.transport());
 }
 
+// Rank 0 tells of it where it takes long.
+template <class Work>
+auto Bench::watched(const Case& c, Work work) {
+  std::optional<Watch::Shown> shown;
+  if (rank() == 0)
+    shown.emplace(watch_, std::string(c.collective->name) + " of " + std::to_string(c.bytes()) + " bytes" +
+                              (c.in_place ? ", in place" : ""));
+  return work();
+}
+
 void Bench::measure_pair(const Dtype& dtype, const Op& op, int root, size_t bytes) {
   Case c{options_.collective, &dtype, &op, ranks_.rank(), ranks_.size(), root, 0, false};
   c.count = count_for(*c.collective, dtype, ranks_.size(), bytes);
@@ -76,9 +86,9 @@ void Bench::measure_pair(const Dtype& dtype, const Op& op, int root, size_t byte
     if (both) compare(c);
     return;
   }
-  Row apart = measure(c);
+  Row apart = watched(c, [&] { return measure(c); });
   c.in_place = true;
-  Row together = both ? measure(c) : apart;
+  Row together = both ? watched(c, [&] { return measure(c); }) : apart;
   if (rank() != 0) return;
   print_row(options_, apart, both ? &together : nullptr);
   rows_.push_back(apart);
@@ -88,7 +98,7 @@ void Bench::measure_pair(const Dtype& dtype, const Op& op, int root, size_t byte
 void Bench::compare(const Case& c) {
   clear(c);
   Contest contest(ranks_, c, place(c, first_.data(), second_.data()));
-  settle(contest, options_);
+  watched(c, [&] { settle(contest, options_); });
   if (rank() != 0) return;
   comparisons_.push_back({c, ranks_.transport(), contest.standings()});
   print_comparison(options_, comparisons_.back(), comparisons_.size() == 1);

@@ -13,6 +13,7 @@
 #include "perf/regret.h"
 #include "perf/rival/started.h"
 #include "perf/row.h"
+#include "perf/watch.h"
 #include "plait/plait.h"
 
 namespace plait::perf {
@@ -39,6 +40,8 @@ class Bench {
   void allocate();
   void introduce();
   void measure_pair(const Dtype& dtype, const Op& op, int root, size_t bytes);
+  template <class Work>
+  auto watched(const Case& c, Work work);
   void compare(const Case& c);
   Row measure(Case c);
   void clear(const Case& c);
@@ -58,6 +61,7 @@ class Bench {
   Buffer first_, second_;
   std::unique_ptr<rival::Started> rival_;  // of rank 0
   uint64_t seed_ = 0;
+  Watch watch_;  // of rank 0
   std::vector<Row> rows_;
   std::vector<Comparison> comparisons_;
 };

@@ -11,7 +11,7 @@
 #include "base/wait.h"
 #include "perf/pair/buffer.h"
 #include "perf/pair/control.h"
-#include "perf/pair/progress.h"
+#include "perf/progress.h"
 #include "transport/message.h"
 #include "transport/transport.h"
 

@@ -300,6 +300,19 @@ TEST(Pair, ANumberAloneAndALimit) {
   EXPECT_TRUE(contains(served.err, "less than 1e+12 (-w)")) << served.err;
 }
 
+TEST(Pair, TellsATerminalWhatItDoes) {
+  if (run({{"sh", "-c", "command -v script"}, {}, {}, {}}).status != 0)
+    GTEST_SKIP() << "there is no script(1)";
+  Server server("write_bw", {"-d", "shm", "-D", "600"});
+  std::string call;
+  for (const std::string& word : server.client().words) call += word + " ";
+  Process watched({{"script", "-qec", call, "/dev/null"}, {}, {}, {}});
+  EXPECT_TRUE(watched.wait_for_output("measuring 65536 bytes, ", 60)) << watched.out();
+  watched.signal(SIGTERM);
+  watched.wait();
+  EXPECT_EQ(server.process().wait(60).status, 1) << "its client is gone";
+}
+
 TEST(Pair, ASecretProvesWhoTheyAre) {
   char file[] = "/tmp/plait-pair-secret-XXXXXX";
   const int fd = mkstemp(file);

@@ -1,6 +1,7 @@
 // plait-perf as its users meet it, under plait-run and alone: what it measures and writes.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -223,6 +224,17 @@ TEST(PlaitPerf, ExplainsMistakes) {
     EXPECT_TRUE(contains(o.err, "Try: plait-perf --help")) << o.err;
   }
   EXPECT_TRUE(contains(alone({"broadcast", "-r", "1", "-e", "8"}).err, "there is no such rank"));
+}
+
+// Longer than a person waits without a word; elsewhere stderr stays empty.
+TEST(PlaitPerf, TellsATerminalWhatItDoes) {
+  if (run({{"sh", "-c", "command -v script"}, {}, {}, {}}).status != 0)
+    GTEST_SKIP() << "there is no script(1)";
+  const std::string call = required("PLAIT_PERF") + " allreduce -t 2 -b 8M -e 8M -n 1000000 -c 0";
+  Process watched({{"script", "-qec", call, "/dev/null"}, {}, {"RANK", "WORLD_SIZE", "PLAIT_JOB"}, {}});
+  EXPECT_TRUE(watched.wait_for_output("allreduce of 8388608 bytes, ", 60)) << watched.out();
+  watched.signal(SIGTERM);
+  watched.wait();
 }
 
 TEST(PlaitPerf, HelpFitsAScreen) {

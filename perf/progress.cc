@@ -1,4 +1,4 @@
-#include "perf/pair/progress.h"
+#include "perf/progress.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-namespace plait::perf::pair {
+namespace plait::perf {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000, kPatience = 2 * kSecond;
@@ -41,4 +41,4 @@ void Progress::end() {
   std::fflush(stderr);
 }
 
-}  // namespace plait::perf::pair
+}  // namespace plait::perf

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace plait::perf::pair {
+namespace plait::perf {
 
 class Progress {
  public:
@@ -13,7 +13,8 @@ class Progress {
   explicit Progress(bool shown) noexcept : shown_(shown) {}
   ~Progress() { end(); }
 
-  // `most`: of messages; 0: not known.
+  bool shown() const noexcept { return shown_; }
+  // `most`: of what reached() counts; 0: not known.
   void begin(std::string what, uint64_t most);
   void reached(uint64_t count) noexcept { count_ = count; }
   // Draws, twice a second at most.
@@ -28,4 +29,4 @@ class Progress {
   int64_t began_ns_ = 0, next_ns_ = 0;
 };
 
-}  // namespace plait::perf::pair
+}  // namespace plait::perf
