@@ -1,17 +1,16 @@
 #include "perf/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 
 #include "perf/rival/started.h"
 #include "perf/show_config.h"
+#include "tools/command_line.h"
 
 namespace plait::perf {
 namespace {
 
-// Written by hand: CLI11's own is wider than a terminal and has no examples.
 constexpr const char* kHelp =
     R"(plait-perf: times a collective and checks every element. Run it under plait-run.
 
@@ -45,6 +44,17 @@ Examples:
   plait-run -n 3 plait-perf reduce_scatter -t 2 -b 4K -e 64K -i 4K -d all -o all
 )";
 
+constexpr tools::Refused kRefused[] = {
+    {"-g,--ngpus", true, "memory is that of processors; -t makes ranks of threads"},
+    {"-p,--parallel_init", true, "ranks meet in plait_comm_create, all at once"},
+    {"-m,--agg_iters", true, "each call is timed by itself, short ones in batches of plait's choice"},
+    {"-N,--run_cycles", true, "-n says how many iterations; a shell's loop repeats all of it"},
+    {"-z,--blocking", true, "each call is waited for"},
+    {"-G,--cudagraph", true, "there is no GPU; --plan measures persistent plans"},
+    {"-C,--report_cputime", true, "time(1) tells what processes used"},
+    {"-D,--device_implementation", true, "there is no GPU"},
+};
+
 struct Raw {  // as written on the command line
   std::string collective, first = "8", last = "64M", step, dtypes = "float32", ops = "sum", root = "0";
   double factor = 8;
@@ -52,9 +62,7 @@ struct Raw {  // as written on the command line
   bool explain = false, regret = false;
 };
 
-class Mistake : public std::runtime_error {
-  using runtime_error::runtime_error;
-};
+using tools::Mistake;
 
 size_t size_or_throw(const char* option, const std::string& text) {
   if (auto size = parse_size(text)) return *size;
@@ -178,29 +186,18 @@ void settle(Options& o, const Raw& raw, bool last_given) {
 Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Raw raw;
-  bool help = false, version = false, config = false;
+  bool config = false;
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
   app.add_flag("--show-config", config);
   add_options(app, parsed.options, raw);
-  try {
-    app.parse(argc, argv);
+  tools::add_refused(app, kRefused);
+  parsed.exit_status = tools::parse(app, argc, argv, {"plait-perf", kHelp}, [&] {
+    tools::check_refused(app, kRefused, "nccl-tests");
+    if (!config) settle(parsed.options, raw, app.count("-e") != 0);
+  });
+  if (!parsed.exit_status && config) {
+    show_config();
     parsed.exit_status = 0;
-    if (help) {
-      std::fputs(kHelp, stdout);
-    } else if (version) {
-      std::printf("plait-perf %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR, PLAIT_VERSION_PATCH);
-    } else if (config) {
-      show_config();
-    } else {
-      settle(parsed.options, raw, app.count("-e") != 0);
-      parsed.exit_status.reset();
-    }
-  } catch (const std::exception& e) {  // CLI::ParseError and Mistake
-    std::fprintf(stderr, "plait-perf: %s\nTry: plait-perf --help\n", e.what());
-    parsed.exit_status = 2;
   }
   return parsed;
 }

@@ -1,11 +1,9 @@
 #include "perf/nccl/options.h"
 
-#include <CLI/CLI.hpp>
 #include <charconv>
-#include <cstdio>
 
 #include "perf/nccl/checks.h"
-#include "plait/plait.h"
+#include "tools/command_line.h"
 
 namespace plait::nccl_drive {
 namespace {
@@ -44,9 +42,7 @@ Examples:
   nccl-net-drive /opt/lib/libnccl-net.so --measure --plain --sizes 8,4K,1M
 )";
 
-class Mistake : public std::runtime_error {
-  using runtime_error::runtime_error;
-};
+using tools::Mistake;
 
 std::optional<size_t> parse_size(const std::string& text) {
   size_t size = 0;
@@ -92,25 +88,13 @@ void add_options(CLI::App& app, Options& o, std::string& size_list) {
 Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Options& o = parsed.options;
-  bool help = false, version = false, list = false, measure = false;
+  bool list = false, measure = false;
   std::string size_list;
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
   app.add_flag("--list", list);
   app.add_flag("--measure", measure);
   add_options(app, o, size_list);
-  try {
-    app.parse(argc, argv);
-    if (help || version) {
-      if (help) std::fputs(kHelp, stdout);
-      if (version)
-        std::printf("nccl-net-drive %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR,
-                    PLAIT_VERSION_PATCH);
-      parsed.exit_status = 0;
-      return parsed;
-    }
+  parsed.exit_status = tools::parse(app, argc, argv, {"nccl-net-drive", kHelp}, [&] {
     if (!size_list.empty()) o.measure.sizes = sizes(size_list);
     if (measure && app.count("--script") != 0) throw Mistake("--measure or --script, not both");
     o.mode = list                         ? Mode::list
@@ -119,10 +103,7 @@ Parsed parse(int argc, char** argv) {
                                           : Mode::check;
     if (o.job.plugin.empty() && !list)
       throw Mistake("which plugin? Its path, or NAME of libnccl-net-NAME.so");
-  } catch (const std::exception& e) {  // CLI::ParseError and Mistake
-    std::fprintf(stderr, "nccl-net-drive: %s\nTry: nccl-net-drive --help\n", e.what());
-    parsed.exit_status = 2;
-  }
+  });
   return parsed;
 }
 

@@ -1,20 +1,15 @@
 #include "perf/pair/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <stdexcept>
 
 #include "base/option_text.h"
 #include "perf/pair/refused.h"
-#include "plait/plait.h"
+#include "tools/command_line.h"
 
 namespace plait::perf::pair {
 namespace {
 
-class Mistake : public std::runtime_error {
-  using runtime_error::runtime_error;
-};
+using tools::Mistake;
 
 struct Raw {  // as written on the command line
   std::string size, output, connection = "RC";
@@ -159,7 +154,6 @@ void settle_depths(const CLI::App& app, Options& o) {
 }
 
 void settle(const CLI::App& app, Options& o, const Raw& raw) {
-  if (const std::string why = refusal(app, o.tool); !why.empty()) throw Mistake(why);
   if (raw.connection != "RC") throw Mistake("-c " + raw.connection + ": connections are reliable ones, RC");
   if (o.port == 0 && !o.is_server()) throw Mistake("-p 0 is for a server: it says which port it got");
   settle_sizes(o, raw);
@@ -176,32 +170,17 @@ Parsed parse(Tool tool, int argc, const char* const* argv) {
   Parsed parsed;
   Raw raw;
   parsed.options.tool = tool;
-  bool help = false, version = false;
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("-V,--version", version);
   add_common(app, parsed.options, raw);
   add_measure(app, parsed.options);
   add_verbs(app, parsed.options, raw);
-  add_refused(app, tool);
-  const std::string name = name_of(tool);
-  try {
-    app.parse(argc, argv);
-    parsed.exit_status = 0;
-    if (help) {
-      std::fputs(help_of(tool).c_str(), stdout);
-    } else if (version) {
-      std::printf("%s %d.%d.%d\n", name.c_str(), PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR,
-                  PLAIT_VERSION_PATCH);
-    } else {
-      settle(app, parsed.options, raw);
-      parsed.exit_status.reset();
-    }
-  } catch (const std::exception& e) {  // CLI::ParseError and Mistake
-    std::fprintf(stderr, "%s: %s\nTry: %s --help\n", name.c_str(), e.what(), name.c_str());
-    parsed.exit_status = 2;
-  }
+  const auto refused = refused_by(tool);
+  tools::add_refused(app, refused);
+  const tools::About about{name_of(tool), help_of(tool), 2, "-V,--version"};
+  parsed.exit_status = tools::parse(app, argc, argv, about, [&] {
+    tools::check_refused(app, refused, "perftest");
+    settle(app, parsed.options, raw);
+  });
   return parsed;
 }
 

@@ -216,6 +216,7 @@ TEST(PlaitPerf, ExplainsMistakes) {
       {{"allreduce", "--regret", "-A", "ring"}, "excludes"},
       {{"allreduce", "--regret", "--explain"}, "excludes"},
       {{"allreduce", "--explain", "--plan"}, "--plan does not go with"},
+      {{"allreduce", "-g", "1"}, "-g of nccl-tests is not taken: memory is that of processors"},
       {{"allreduce", "--bogus"}, "--bogus"}};
   for (const auto& [words, part] : mistakes) {
     Outcome o = alone(words);

@@ -1,17 +1,14 @@
 #include "tools/program/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 
-#include "plait/plait.h"
+#include "tools/command_line.h"
 
 namespace plait::program {
 namespace {
 
 constexpr int kMostRanks = 1024;
 
-// Written by hand: CLI11's own is wider than a terminal and has no examples.
 constexpr const char* kHelp =
     R"(plait-program: shows, proves, draws and converts the programs of collectives.
 
@@ -43,11 +40,6 @@ Examples:
   plait-program draw direct allreduce -n 8 -o direct.svg
   plait-program convert allreduce.xml -o allreduce.json
 )";
-
-int complain(const std::string& what) {
-  std::fprintf(stderr, "plait-program: %s\nTry: plait-program --help\n", what.c_str());
-  return 1;
-}
 
 // A command: how many words it takes, and whether it writes a file.
 struct Command {
@@ -87,13 +79,8 @@ std::string check(const Options& o) {
 Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Options& o = parsed.options;
-  bool help = false, version = false;
   std::vector<std::string> words;
-
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
   app.add_option("words", words);
   app.add_option("-n,--ranks", o.ranks)->check(CLI::Range(1, kMostRanks));
   app.add_option("--root", o.root)->check(CLI::Range(0, kMostRanks - 1));
@@ -101,24 +88,13 @@ Parsed parse(int argc, char** argv) {
   app.add_flag("--in-place", o.in_place);
   app.add_option("--name", o.name);
   app.add_option("-o,--output", o.output);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    parsed.exit_status = complain(e.what());
-    return parsed;
-  }
-  if (help || version) {
-    if (help) std::fputs(kHelp, stdout);
-    if (version)
-      std::printf("plait-program %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR, PLAIT_VERSION_PATCH);
-    parsed.exit_status = 0;
-    return parsed;
-  }
-  if (!words.empty()) {
-    o.command = words.front();
-    o.words.assign(words.begin() + 1, words.end());
-  }
-  if (std::string wrong = check(o); !wrong.empty()) parsed.exit_status = complain(wrong);
+  parsed.exit_status = tools::parse(app, argc, argv, {"plait-program", kHelp, 1}, [&] {
+    if (!words.empty()) {
+      o.command = words.front();
+      o.words.assign(words.begin() + 1, words.end());
+    }
+    if (const std::string wrong = check(o); !wrong.empty()) throw tools::Mistake(wrong);
+  });
   return parsed;
 }
 

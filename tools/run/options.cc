@@ -1,10 +1,8 @@
 #include "tools/run/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 
-#include "plait/plait.h"
+#include "tools/command_line.h"
 
 namespace plait::run {
 namespace {
@@ -12,7 +10,6 @@ namespace {
 constexpr int kMaxRanks = 4096;
 constexpr double kMaxSeconds = 1e7;
 
-// Written by hand: CLI11's own is wider than a terminal and has no examples.
 constexpr const char* kHelp =
     R"(plait-run: starts N ranks of a program on this machine and ends them together.
 
@@ -39,11 +36,6 @@ Examples:
   plait-run -n 2 --output 0 --no-prefix python3 train.py --epochs 1
   plait-run -n 8 --timeout 600 -- ./my_test --verbose
 )";
-
-int complain(const std::string& what) {
-  std::fprintf(stderr, "plait-run: %s\nTry: plait-run --help\n", what.c_str());
-  return 2;
-}
 
 // What CLI11 cannot say about `o`, or an empty string.
 std::string check(const Options& o) {
@@ -82,12 +74,8 @@ Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Options& o = parsed.options;
   std::string prefix = "rank";
-  bool no_prefix = false, help = false, version = false;
-
+  bool no_prefix = false;
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
   app.add_option("-n,--ranks", o.ranks)->check(CLI::Range(1, kMaxRanks));
   app.add_option("-o,--output", o.output)->delimiter(',');
   app.add_option("--prefix", prefix)->check(CLI::IsMember({"rank", "none"}));
@@ -98,23 +86,12 @@ Parsed parse(int argc, char** argv) {
   app.add_option("--dump", o.dump);
 
   int program = std::min(find_program(argc, argv), argc);
-  try {
-    app.parse(program, argv);
-  } catch (const CLI::ParseError& e) {
-    parsed.exit_status = complain(e.what());
-    return parsed;
-  }
-  if (help || version) {
-    if (help) std::fputs(kHelp, stdout);
-    if (version)
-      std::printf("plait-run %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR, PLAIT_VERSION_PATCH);
-    parsed.exit_status = 0;
-    return parsed;
-  }
-  if (program < argc && std::string(argv[program]) == "--") ++program;
-  o.command.assign(argv + program, argv + argc);
-  o.prefix = prefix == "rank" && !no_prefix;
-  if (std::string wrong = check(o); !wrong.empty()) parsed.exit_status = complain(wrong);
+  parsed.exit_status = tools::parse(app, program, argv, {"plait-run", kHelp}, [&] {
+    if (program < argc && std::string(argv[program]) == "--") ++program;
+    o.command.assign(argv + program, argv + argc);
+    o.prefix = prefix == "rank" && !no_prefix;
+    if (const std::string wrong = check(o); !wrong.empty()) throw tools::Mistake(wrong);
+  });
   return parsed;
 }
 

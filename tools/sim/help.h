@@ -3,7 +3,6 @@
 
 namespace plait::simtool {
 
-// Written by hand: CLI11's own is wider than a terminal and has no examples.
 inline constexpr const char* kHelp =
     R"(plait-sim: how long a collective takes in a room that nobody has built.
 

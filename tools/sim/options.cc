@@ -1,25 +1,18 @@
 #include "tools/sim/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 
 #include "collectives/collective.h"
-#include "plait/plait.h"
 #include "sim/words.h"
+#include "tools/command_line.h"
 #include "tools/sim/help.h"
 
 namespace plait::simtool {
 namespace {
-
-int complain(const std::string& what) {
-  std::fprintf(stderr, "plait-sim: %s\nTry: plait-sim --help\n", what.c_str());
-  return 1;
-}
 
 struct Raw {
   std::string collective, room, chips, size = "1M", parameters, segment;
@@ -183,12 +176,7 @@ Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Options& o = parsed.options;
   Raw raw;
-  bool help = false, version = false;
-
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
   app.add_option("collective", raw.collective);
   app.add_option("--room", raw.room);
   app.add_option("--size", raw.size);
@@ -210,21 +198,10 @@ Parsed parse(int argc, char** argv) {
   app.add_option("--calibrate", o.calibrate);
   app.add_option("--compare", o.compare);
   app.add_option("--write", o.write);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    parsed.exit_status = complain(e.what());
-    return parsed;
-  }
-  if (help || version) {
-    if (help) std::fputs(kHelp, stdout);
-    if (version)
-      std::printf("plait-sim %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR, PLAIT_VERSION_PATCH);
-    parsed.exit_status = 0;
-    return parsed;
-  }
-  if (Status status = interpret(raw, o); !status.ok())
-    parsed.exit_status = complain(std::string(status.text()));
+  parsed.exit_status = tools::parse(app, argc, argv, {"plait-sim", kHelp, 1}, [&] {
+    if (const Status status = interpret(raw, o); !status.ok())
+      throw tools::Mistake(std::string(status.text()));
+  });
   return parsed;
 }
 

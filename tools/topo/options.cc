@@ -1,16 +1,13 @@
 #include "tools/topo/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 
-#include "plait/plait.h"
+#include "tools/command_line.h"
 
 namespace plait::topo {
 namespace {
 
-// Written by hand: CLI11's own is wider than a terminal and has no examples.
 constexpr const char* kHelp =
     R"(plait-topo: the map of a machine or a room of machines, and answers about it.
 
@@ -43,11 +40,6 @@ Examples:
   plait-topo place --chips 8 --shape ring room.txt
 )";
 
-int complain(const std::string& what) {
-  std::fprintf(stderr, "plait-topo: %s\nTry: plait-topo --help\n", what.c_str());
-  return 1;
-}
-
 constexpr std::string_view kCommands[] = {"show", "levels", "nics", "rings", "trees", "dims", "place"};
 bool is_command(std::string_view word) {
   return std::find(std::begin(kCommands), std::end(kCommands), word) != std::end(kCommands);
@@ -70,12 +62,9 @@ std::string check(const Options& o, bool shape_given) {
 Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Options& o = parsed.options;
-  bool help = false, version = false, text = false;
+  bool text = false;
   std::vector<std::string> words;
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
   app.add_option("words", words);
   app.add_option("-r,--room", o.room);
   app.add_option("-n,--chips", o.chips)->check(CLI::Range(1, 16384));
@@ -84,32 +73,21 @@ Parsed parse(int argc, char** argv) {
   app.add_flag("--text", text);
   app.add_option("--svg", o.svg);
   app.add_option("--dot", o.dot);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    parsed.exit_status = complain(e.what());
-    return parsed;
-  }
-  if (help) std::fputs(kHelp, stdout);
-  if (version)
-    std::printf("plait-topo %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR, PLAIT_VERSION_PATCH);
-  if (help || version) {
-    parsed.exit_status = 0;
-    return parsed;
-  }
-  if (!words.empty() && is_command(words.front())) {
-    o.command = words.front();
-    words.erase(words.begin());
-  }
-  if (!words.empty()) {
-    o.file = words.front();
-    words.erase(words.begin());
-  }
-  std::string wrong =
-      words.empty() ? check(o, shape->count() > 0) : "'" + words.front() + "' is a word too many";
-  if (!wrong.empty()) parsed.exit_status = complain(wrong);
-  if (o.command == "place") o.json = !text;
-  std::replace(o.room.begin(), o.room.end(), ';', '\n');
+  const auto settle = [&] {
+    if (!words.empty() && is_command(words.front())) {
+      o.command = words.front();
+      words.erase(words.begin());
+    }
+    if (!words.empty()) {
+      o.file = words.front();
+      words.erase(words.begin());
+    }
+    if (!words.empty()) throw tools::Mistake("'" + words.front() + "' is a word too many");
+    if (const std::string wrong = check(o, shape->count() > 0); !wrong.empty()) throw tools::Mistake(wrong);
+    if (o.command == "place") o.json = !text;
+    std::replace(o.room.begin(), o.room.end(), ';', '\n');
+  };
+  parsed.exit_status = tools::parse(app, argc, argv, {"plait-topo", kHelp, 1}, settle);
   return parsed;
 }
 

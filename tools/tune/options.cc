@@ -1,12 +1,9 @@
 #include "tools/tune/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <stdexcept>
 
 #include "perf/options.h"
-#include "plait/plait.h"
+#include "tools/command_line.h"
 
 namespace plait::tune {
 namespace {
@@ -37,9 +34,7 @@ Examples:
   PLAIT_TUNING=host.json plait-run -n 8 plait-perf allreduce --explain
 )";
 
-class Mistake : public std::runtime_error {
-  using runtime_error::runtime_error;
-};
+using tools::Mistake;
 
 struct Raw {  // as written on the command line
   std::vector<std::string> words;
@@ -98,11 +93,7 @@ Parsed parse(int argc, char** argv) {
   Parsed parsed;
   Options& o = parsed.options;
   Raw raw;
-  bool help = false, version = false;
   CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
   app.add_option("words", raw.words);
   app.add_option("-o,--output", o.out);
   app.add_option("-b,--minbytes", raw.first);
@@ -111,21 +102,7 @@ Parsed parse(int argc, char** argv) {
   app.add_option("-n,--rounds", o.rounds)->check(CLI::Range(1, 10'000));
   app.add_flag("--merge", o.merge);
   app.add_flag("--combine", raw.combine);
-  try {
-    app.parse(argc, argv);
-    parsed.exit_status = 0;
-    if (help) {
-      std::fputs(kHelp, stdout);
-    } else if (version) {
-      std::printf("plait-tune %d.%d.%d\n", PLAIT_VERSION_MAJOR, PLAIT_VERSION_MINOR, PLAIT_VERSION_PATCH);
-    } else {
-      settle(o, raw);
-      parsed.exit_status.reset();
-    }
-  } catch (const std::exception& e) {  // CLI::ParseError and Mistake
-    std::fprintf(stderr, "plait-tune: %s\nTry: plait-tune --help\n", e.what());
-    parsed.exit_status = 2;
-  }
+  parsed.exit_status = tools::parse(app, argc, argv, {"plait-tune", kHelp}, [&] { settle(o, raw); });
   return parsed;
 }
 

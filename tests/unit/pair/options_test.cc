@@ -92,8 +92,7 @@ TEST(PairOptions, OfOneToolOrAnother) {
 TEST(PairOptions, WhatPerftestTakesAndNobodyHereIsRefusedWithTheReason) {
   std::set<std::string> seen;
   for (const Tool tool : kTools)
-    for (const Refused& r : refused_options()) {
-      if (!r.of(tool)) continue;
+    for (const tools::Refused& r : refused_by(tool)) {
       std::string names = std::string(r.names) + ",";
       for (size_t end; (end = names.find(',')) != names.npos; names.erase(0, end + 1)) {
         const std::string name = names.substr(0, end);
