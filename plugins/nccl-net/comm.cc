@@ -141,6 +141,10 @@ Status Comm::test(Request& request, bool& done, int* sizes) noexcept {
   const auto bytes = request.message->bytes();
   for (size_t i = 0; sizes != nullptr && i < bytes.size(); i++)
     sizes[i] = int(std::min<size_t>(bytes[i], INT_MAX));
+  if (status.ok()) {
+    messages_ += bytes.size();
+    for (const size_t n : bytes) bytes_ += n;
+  }
   give(request);
   return status.ok() ? status : Status(status.code(), name_ + ": " + std::string(status.text()));
 }

@@ -56,6 +56,9 @@ class Comm {
     return wire_->domain().expose(memory, sends_ ? transport::Access::none : transport::Access::write);
   }
   bool sends() const noexcept { return sends_; }
+  // Of requests that were done, and well.
+  uint64_t messages() const noexcept { return messages_; }
+  uint64_t bytes() const noexcept { return bytes_; }
   const std::string& name() const noexcept { return name_; }
 
   // What was done is on its way though it was closed at once: true while the comm is to be kept, and polled
@@ -83,6 +86,7 @@ class Comm {
   const bool sends_;
   std::array<Request, kRequests> requests_;
   transport::IndexPool<kRequests> free_;
+  uint64_t messages_ = 0, bytes_ = 0;
   Status lost_;  // why the peer is gone
   uint32_t polls_ = 0;
   // Lingering: transfers that were posted behind all others, and that the peer has.
