@@ -145,10 +145,10 @@ NcclResult register_memory(void* comm, void* data, size_t size, int type, uint64
   });
 }
 
-NcclResult deregister_memory(void* /*comm*/, void* memory) noexcept {
+NcclResult deregister_memory(void* comm, void* memory) noexcept {
   return guard("deregMr", [&]() -> Status {
-    if (memory != nullptr) plugin().conceal(static_cast<Memory*>(memory));
-    return {};
+    if (memory == nullptr) return {};
+    return plugin().conceal(static_cast<const Comm*>(comm), static_cast<Memory*>(memory));
   });
 }
 

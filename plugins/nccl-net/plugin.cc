@@ -81,8 +81,9 @@ void Plugin::end() {
   listeners_.clear();
   dials_.clear();
   for (auto& [comm, owner] : comms_) {
+    const std::string name = comm->name();
     owner.reset();
-    forget_memories(comm);
+    forget_memories(comm, name);
   }
   comms_.clear();
   lingering_.clear();
@@ -203,19 +204,25 @@ void Plugin::close(Comm* key) {
   if (it == comms_.end()) return;
   std::unique_ptr<Comm> comm = std::move(it->second);
   comms_.erase(it);
+  const std::string name = comm->name();
+  log::info("{}: closes after {} messages of {} bytes in all", name, comm->messages(), comm->bytes());
   if (comm->close()) lingering_.push_back(std::move(comm));
   lingering_count_.store(lingering_.size(), std::memory_order_relaxed);
   comm.reset();  // its endpoint closes before the regions go
-  forget_memories(key);
+  forget_memories(key, name);
   // Before version 11 nobody says when all is over.
   if (contexts_.empty() && comms_.empty() && listeners_.empty()) drain();
 }
 
-// The regions end with the domain; NCCL may still name them, to deregister.
-void Plugin::forget_memories(const Comm* comm) {
-  for (Memory* memory : memories_) {
-    if (memory->comm() == comm) memory->drop();
-  }
+// The regions end with the domain. A request of another comm may hold one still, without its region.
+void Plugin::forget_memories(const Comm* comm, const std::string& name) {
+  const size_t forgotten = std::erase_if(memories_, [comm](Memory* memory) {
+    if (memory->comm() != comm) return false;
+    memory->drop();
+    memory->release();
+    return true;
+  });
+  if (forgotten != 0) log::info("{}: closed with {} registrations, which go with it", name, forgotten);
 }
 
 void Plugin::tend() noexcept {
@@ -250,12 +257,17 @@ Result<Memory*> Plugin::expose(Comm* comm, const transport::Memory& memory) {
   return made;
 }
 
-void Plugin::conceal(Memory* memory) {
+Status Plugin::conceal(const Comm* comm, Memory* memory) {
   {
     std::lock_guard lock(mutex_);
-    if (memories_.erase(memory) == 0) return;
+    const auto it = memories_.find(memory);
+    if (it == memories_.end()) return {};
+    // Of a comm that was closed, the place may be another registration's by now.
+    if (memory->comm() != comm) return {Code::invalid, "the registration is of another connection"};
+    memories_.erase(it);
   }
   memory->release();
+  return {};
 }
 
 }  // namespace plait::nccl

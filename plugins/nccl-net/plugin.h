@@ -48,8 +48,10 @@ class Plugin {
     if (lingering_count_.load(std::memory_order_relaxed) != 0) tend_if_free();
   }
 
+  // Until conceal(), or until the comm is closed.
   Result<Memory*> expose(Comm* comm, const transport::Memory& memory);
-  void conceal(Memory* memory);
+  // What went with its comm already is nothing. Code::invalid: of another comm.
+  Status conceal(const Comm* comm, Memory* memory);
 
  private:
   struct Listening {
@@ -68,7 +70,7 @@ class Plugin {
                                       bootstrap::SecretPtr secret) const;
   Result<const Device*> find_device(int number) const;
   Comm* adopt(std::unique_ptr<Connection> connection, const std::string& device, bool sends);
-  void forget_memories(const Comm* comm);
+  void forget_memories(const Comm* comm, const std::string& name);
   void tend() noexcept;  // comms that linger
   void tend_if_free() noexcept;
   void drain();  // the same, until none does, for a bounded time
