@@ -1,4 +1,5 @@
-// plait's own plugin keeps the contract, over what every machine has: TCP on loopback, and shared memory.
+// plait's own plugin keeps the contract, over what every machine has: TCP on loopback, and shared memory. And
+// what the test with real NCCL says where that cannot run.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -47,8 +48,31 @@ TEST_P(Plugin, RunsScripts) {
   EXPECT_GT(json["bytes"].get<uint64_t>(), uint64_t{1} << 20);
 }
 
+// Where sockets take little at a time, the last message of a connection must not wait here for a poll.
+TEST(PluginOverTcp, WithSmallBuffers) {
+  const Outcome o =
+      drive("tcp?send_buffer=4K+receive_buffer=4K", {"--script", "1000", "--count", "40", "--timeout", "5"});
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, Plugin, testing::Values("tcp", "shm"),
                          [](const auto& one) { return std::string(one.param); });
+
+Outcome real(const std::string& library) {
+  return run({{required("NCCL_REAL"), required("NCCL_NET_PLAIT"), library}, {}, {}, {}});
+}
+
+TEST(RealNccl, IsSkippedWhereItIsNot) {
+  const Outcome o = real("libnccl-that-is-nowhere.so");
+  EXPECT_EQ(o.status, 77);
+  EXPECT_EQ(o.out.find("skipped: no NCCL here: libnccl-that-is-nowhere.so"), 0u) << o.out;
+}
+
+TEST(RealNccl, IsSkippedWhereItIsTooOld) {
+  const Outcome o = real(required("NCCL_OLD"));
+  EXPECT_EQ(o.status, 77);
+  EXPECT_EQ(o.out.find("skipped: NCCL 21905 is older than 2.20.3"), 0u) << o.out;
+}
 
 }  // namespace
 }  // namespace plait::test
