@@ -77,6 +77,20 @@ Result<std::vector<RailSpec>> spread(const RailSpec& rail, const runtime::Config
   return std::vector<RailSpec>{rail};
 }
 
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  return real != nullptr ? real.get() : "";
+}
+
+// What a device is of, or lies on: virtio has a bus of its own. Empty: nothing of PCI.
+std::string nearest_pci(std::string device) {
+  while (device.starts_with("/sys/devices/")) {
+    if (real_path(device + "/subsystem").ends_with("/bus/pci")) return device;
+    device.resize(device.rfind('/'));
+  }
+  return {};
+}
+
 std::string pci_path_of(const RailSpec& rail) {
   std::string folder = "/sys/class/";
   if (rail.fabric == runtime::kTcp) {
@@ -86,9 +100,7 @@ std::string pci_path_of(const RailSpec& rail) {
   } else {
     return {};
   }
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath((folder + "/device").c_str(), nullptr),
-                                                         &std::free);
-  return real != nullptr ? real.get() : "";
+  return nearest_pci(real_path(folder + "/device"));
 }
 
 // Alike for functions of a card, which differ behind the last point of their address.

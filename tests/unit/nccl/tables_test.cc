@@ -62,6 +62,17 @@ TEST(Tables, PropertiesOfAllVersions) {
   EXPECT_EQ(v12.plane, unset);
 }
 
+// PLAIT_TEST_PCI: what the first device's has to be, "none" for none (tests/lab/vm/nccl.sh).
+TEST(Tables, PciPathIsThatOfTheDevice) {
+  const char* expected = std::getenv("PLAIT_TEST_PCI");
+  if (expected == nullptr) GTEST_SKIP() << "PLAIT_TEST_PCI is not set";
+  Started started;
+  ASSERT_EQ(started.result, kSuccess) << logged();
+  PropertiesV12 properties;
+  ASSERT_EQ(net().get_properties(0, &properties), kSuccess);
+  EXPECT_STREQ(properties.pci_path != nullptr ? properties.pci_path : "none", expected);
+}
+
 TEST(Tables, ADeviceThatIsNone) {
   Started started;
   PropertiesV12 p;
