@@ -48,6 +48,26 @@ TEST_P(Plugin, RunsScripts) {
   EXPECT_GT(json["bytes"].get<uint64_t>(), uint64_t{1} << 20);
 }
 
+// No error, no leak. It reads all of the arena of shared memory, which the limit of file sizes keeps small.
+TEST_P(Plugin, RunsScriptsUnderValgrind) {
+#ifdef PLAIT_SANITIZED
+  GTEST_SKIP() << "valgrind does not run what a sanitizer made";
+#endif
+  if (run({{"sh", "-c", "command -v valgrind"}, {}, {}, {}}).status != 0)
+    GTEST_SKIP() << "no valgrind here (Debian package valgrind)";
+  const std::string line =
+      "ulimit -f 65536; exec valgrind --vgdb=no -q --leak-check=full --error-exitcode=99 \"$0\" \"$@\"";
+  const Outcome o = run({{"bash", "-c", line, required("NCCL_NET_DRIVE"), required("NCCL_NET_PLAIT"),
+                          "--script", "1", "--count", "50", "--timeout", "60"},
+                         {{"PLAIT_NETWORK", GetParam()}, {"PLAIT_IFACE", "lo"}},
+                         {},
+                         {}},
+                        150);
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_NE(o.out.find("50 scripts from seed 1: pass"), std::string::npos) << o.out;
+  EXPECT_EQ(o.err.find("== "), std::string::npos) << o.err;
+}
+
 // Where sockets take little at a time, the last message of a connection must not wait here for a poll.
 TEST(PluginOverTcp, WithSmallBuffers) {
   const Outcome o =
