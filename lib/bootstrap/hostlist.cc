@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostDigits = 9;
 
-Status wrong(std::string_view list, std::string_view why) {
+Status wrong_list(std::string_view list, std::string_view why) {
   return {Code::invalid,
           "the host list \"" + std::string(list.substr(0, 200)) + "\" makes no sense: " + std::string(why)};
 }
@@ -84,9 +84,9 @@ Result<std::vector<std::string>> expand_hosts(std::string_view list, size_t most
   for (std::string_view rest = list; hosts.size() < most;) {
     const size_t end = end_of_name(rest);
     const std::string_view name = rest.substr(0, end);
-    if (name.empty()) return wrong(list, "a name is missing");
+    if (name.empty()) return wrong_list(list, "a name is missing");
     if (!expand_name(name, most, hosts))
-      return wrong(list, "brackets hold numbers and ranges, like n[01-03,7]");
+      return wrong_list(list, "brackets hold numbers and ranges, like n[01-03,7]");
     if (end == rest.size()) break;
     rest.remove_prefix(end + 1);
   }

@@ -13,8 +13,6 @@
 namespace plait::bootstrap {
 namespace {
 
-constexpr int64_t kMostRanks = 1 << 20;
-
 // A variable that is set.
 struct Variable {
   std::string name, value;
@@ -246,9 +244,7 @@ Result<Launch> detect(const Lookup& lookup) {
   return alone;
 }
 
-uint16_t root_port(std::string_view job) noexcept {
-  return uint16_t(20'000 + fnv1a(job) % 10'000);
-}
+uint16_t root_port(std::string_view job) noexcept { return uint16_t(20'000 + fnv1a(job) % 10'000); }
 
 std::string parent_job() { return "parent-" + std::to_string(::getppid()); }
 

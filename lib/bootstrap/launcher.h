@@ -11,6 +11,9 @@
 
 namespace plait::bootstrap {
 
+// Of a job: who says more is mistaken.
+constexpr int32_t kMostRanks = 1 << 20;
+
 // getenv, or a test's. Empty values are as good as none.
 using Lookup = std::function<const char*(const char*)>;
 

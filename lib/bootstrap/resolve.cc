@@ -14,15 +14,15 @@
 namespace plait::bootstrap {
 namespace {
 
-constexpr size_t kMostAddresses = 8, kMostHosts = 8, kMostName = 253;
+constexpr size_t kMostOfHost = 8, kMostHosts = 8, kMostHostName = 253;
 
-Status wrong(std::string_view text, std::string_view why) {
+Status wrong_place(std::string_view text, std::string_view why) {
   return {Code::invalid, "\"" + std::string(text) + "\" is no HOST:PORT: " + std::string(why) +
                              " (like node1:2000, 10.0.0.1:2000 or [fd00::1]:2000)"};
 }
 
 // A look-up that others may stop waiting for: it then belongs to its thread alone.
-struct Lookup {
+struct Resolution {
   std::mutex mutex;
   std::condition_variable done;
   bool finished = false;
@@ -30,7 +30,7 @@ struct Lookup {
   std::vector<Address> addresses;
 };
 
-void look_up(const std::shared_ptr<Lookup>& lookup, const std::string& host, uint16_t port) {
+void look_up(const std::shared_ptr<Resolution>& lookup, const std::string& host, uint16_t port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -40,7 +40,7 @@ void look_up(const std::shared_ptr<Lookup>& lookup, const std::string& host, uin
   for (const addrinfo* i = error == 0 ? first : nullptr; i != nullptr; i = i->ai_next) {
     const Address address = from_socket(i->ai_addr, i->ai_addrlen).with_port(port);
     const bool there = std::find(addresses.begin(), addresses.end(), address) != addresses.end();
-    if (address.valid() && !there && addresses.size() < kMostAddresses) addresses.push_back(address);
+    if (address.valid() && !there && addresses.size() < kMostOfHost) addresses.push_back(address);
   }
   if (error == 0) ::freeaddrinfo(first);
   const std::lock_guard lock(lookup->mutex);
@@ -57,7 +57,7 @@ Result<HostPort> parse_host_port(std::string_view text) {
   std::string_view rest;
   if (text.starts_with('[')) {
     const size_t close = text.find(']');
-    if (close == text.npos) return wrong(text, "a ] is missing");
+    if (close == text.npos) return wrong_place(text, "a ] is missing");
     parsed.host = text.substr(1, close - 1);
     rest = text.substr(close + 1);
     auto address = parse_ip(parsed.host);
@@ -66,18 +66,18 @@ Result<HostPort> parse_host_port(std::string_view text) {
     const size_t colon = std::min(text.find(':'), text.size());
     parsed.host = text.substr(0, colon);
     rest = text.substr(colon);
-    if (rest.find(':', 1) != rest.npos) return wrong(text, "an IPv6 address stands in brackets");
+    if (rest.find(':', 1) != rest.npos) return wrong_place(text, "an IPv6 address stands in brackets");
   }
-  if (parsed.host.empty() || parsed.host.size() > kMostName)
-    return wrong(text, "the host is missing or too long");
+  if (parsed.host.empty() || parsed.host.size() > kMostHostName)
+    return wrong_place(text, "the host is missing or too long");
   if (std::any_of(parsed.host.begin(), parsed.host.end(),
                   [](unsigned char c) { return c <= ' ' || c == ',' || c == 127; }))
-    return wrong(text, "one host is meant, and its name has no spaces and no commas");
-  if (!rest.starts_with(':')) return wrong(text, "the port is missing");
+    return wrong_place(text, "one host is meant, and its name has no spaces and no commas");
+  if (!rest.starts_with(':')) return wrong_place(text, "the port is missing");
   const char* end = rest.data() + rest.size();
   auto [stop, error] = std::from_chars(rest.data() + 1, end, parsed.port);
   if (error != std::errc() || stop != end || parsed.port == 0)
-    return wrong(text, "a port is a number from 1 to 65535");
+    return wrong_place(text, "a port is a number from 1 to 65535");
   return parsed;
 }
 
@@ -89,7 +89,7 @@ Result<std::vector<HostPort>> parse_host_ports(std::string_view text) {
     if (!one.ok()) return one.status();
     all.push_back(std::move(*one));
     if (comma == rest.npos) return all;
-    if (all.size() == kMostHosts) return wrong(text, "more than 8 places");
+    if (all.size() == kMostHosts) return wrong_place(text, "more than 8 places");
     rest.remove_prefix(comma + 1);
   }
 }
@@ -97,7 +97,7 @@ Result<std::vector<HostPort>> parse_host_ports(std::string_view text) {
 Result<std::vector<Address>> resolve(const std::string& host, uint16_t port,
                                      const transport::Bounds& bounds) {
   if (auto numeric = parse_ip(host); numeric.ok()) return std::vector{numeric->with_port(port)};
-  auto lookup = std::make_shared<Lookup>();
+  auto lookup = std::make_shared<Resolution>();
   // The one exception that can come here: no thread is to be had.
   try {
     std::thread(look_up, lookup, host, port).detach();

@@ -7,12 +7,12 @@
 #include <array>
 
 #include "base/log.h"
+#include "bootstrap/launcher.h"
 #include "bootstrap/made_ids.h"
 
 namespace plait::bootstrap {
 namespace {
 
-constexpr int32_t kMostRanks = 1 << 20;
 constexpr size_t kMostJob = 200, kMostPublished = 4;
 
 std::string hex(ByteView bytes) {

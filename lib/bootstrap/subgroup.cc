@@ -8,13 +8,13 @@ namespace {
 
 using CardNonce = std::array<std::byte, 16>;
 
-constexpr size_t kMostName = 200;
+constexpr size_t kMostJobName = 200;
 
 // Names of subgroups of subgroups grow: the end tells more than the beginning.
 std::string name_of(const std::string& job, const std::string& name) {
   std::string whole = job + "/" + name;
-  if (whole.size() <= kMostName) return whole;
-  return "..." + whole.substr(whole.size() - (kMostName - 3));
+  if (whole.size() <= kMostJobName) return whole;
+  return "..." + whole.substr(whole.size() - (kMostJobName - 3));
 }
 
 Result<Contact> contact_of(ByteView card, int32_t rank) {

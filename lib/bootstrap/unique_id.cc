@@ -16,7 +16,7 @@
 namespace plait::bootstrap {
 namespace {
 
-constexpr size_t kMostAddresses = 4;
+constexpr size_t kIdAddresses = 4;
 
 struct Layout {
   std::array<char, 4> magic = {'P', 'L', 'i', 'd'};
@@ -24,8 +24,8 @@ struct Layout {
   uint16_t port = 0;
   uint8_t count = 0;
   std::array<uint8_t, 3> zero{};
-  std::array<uint8_t, kMostAddresses> families{};
-  std::array<std::array<uint8_t, 16>, kMostAddresses> addresses{};
+  std::array<uint8_t, kIdAddresses> families{};
+  std::array<std::array<uint8_t, 16>, kIdAddresses> addresses{};
   std::array<std::byte, Secret::kRandom> secret{};
   std::array<std::byte, 16> checksum{};  // against damage; who knows the bytes knows all
 };
@@ -87,7 +87,7 @@ Result<UniqueId> make_unique_id(const std::string& interfaces, uint16_t port_min
   Layout id;
   for (const Interface& i : *chosen) {
     const bool local_only = i.address.family == 6 && i.address.link_local();
-    if (local_only || id.count == kMostAddresses) continue;
+    if (local_only || id.count == kIdAddresses) continue;
     id.families[id.count] = i.address.family;
     id.addresses[id.count++] = i.address.bytes;
   }
@@ -112,7 +112,7 @@ Result<Membership> membership_of(const UniqueId& bytes, int32_t rank, int32_t si
   std::array<std::byte, 16> sum;
   checksum(id, sum);
   if (id.magic != good.magic || id.version != good.version || sum != id.checksum || id.count == 0 ||
-      id.count > kMostAddresses || id.port == 0 || id.zero != good.zero) {
+      id.count > kIdAddresses || id.port == 0 || id.zero != good.zero) {
     return Status(Code::invalid,
                   "these 128 bytes are no unique id of this version of plait, or were damaged on their "
                   "way from rank 0");
