@@ -5,6 +5,9 @@
 
 namespace plait::collectives {
 
+// No step, no slot, no entry of a list, where its index is kept.
+constexpr uint32_t kNoIndex = UINT32_MAX;
+
 // In place, input and output are the same cells (rule 3). Nothing here checks bounds.
 class Cells {
  public:

@@ -9,8 +9,6 @@ namespace plait::collectives {
 
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
-
 // What is wrong with a place of a step; empty when nothing is.
 std::string check_place(const Program& p, uint32_t step, Place place) {
   if (place.in() == Buffer::none) return {};
@@ -83,8 +81,8 @@ class Deriver {
 
  private:
   struct Cell {  // or a piece of several
-    uint32_t writer = kNone;
-    uint32_t readers = kNone;  // since `writer`; a list in readers_, which cells share
+    uint32_t writer = kNoIndex;
+    uint32_t readers = kNoIndex;  // since `writer`; a list in readers_, which cells share
   };
   struct Reader {
     uint32_t step, next;
@@ -95,9 +93,9 @@ class Deriver {
     auto begin = std::ptrdiff_t(p_.deps.size());
     for (uint32_t i = first; i < end; i++) {
       const Step& s = p_.steps[i];
-      latest_ = kNone;
+      latest_ = kNoIndex;
       each_read(s, [&](Place place) { each_cell(place, s.count, [&](Cell& c) { wait_for(c.writer); }); });
-      latest_list_ = kNone;
+      latest_list_ = kNoIndex;
       if (s.dst.in() != Buffer::none) each_cell(s.dst, s.count, [&](Cell& c) { wait_for_all(c); });
     }
     std::sort(p_.deps.begin() + begin, p_.deps.end());
@@ -105,7 +103,7 @@ class Deriver {
     for (uint32_t i = first; i < end; i++) {
       const Step& s = p_.steps[i];
       each_read(s, [&](Place place) { add_reader(place, s.count, first); });
-      if (s.dst.in() != Buffer::none) each_cell(s.dst, s.count, [&](Cell& c) { c = {first, kNone}; });
+      if (s.dst.in() != Buffer::none) each_cell(s.dst, s.count, [&](Cell& c) { c = {first, kNoIndex}; });
     }
   }
 
@@ -116,22 +114,22 @@ class Deriver {
   }
   // Neighbours mostly wait for the same.
   void wait_for(uint32_t step) {
-    if (step == kNone || step == latest_) return;
+    if (step == kNoIndex || step == latest_) return;
     p_.deps.push_back(step);
     latest_ = step;
   }
   // Readers already wait for the writer.
   void wait_for_all(const Cell& cell) {
-    if (cell.readers == kNone) return wait_for(cell.writer);
+    if (cell.readers == kNoIndex) return wait_for(cell.writer);
     if (cell.readers == latest_list_) return;
     latest_list_ = cell.readers;
-    for (uint32_t r = cell.readers; r != kNone; r = readers_[r].next) wait_for(readers_[r].step);
+    for (uint32_t r = cell.readers; r != kNoIndex; r = readers_[r].next) wait_for(readers_[r].step);
   }
   // Neighbours that had the same readers go on sharing one list.
   void add_reader(Place place, uint32_t count, uint32_t step) {
-    uint32_t before = kNone, now = kNone;
+    uint32_t before = kNoIndex, now = kNoIndex;
     each_cell(place, count, [&](Cell& cell) {
-      if (now == kNone || cell.readers != before) {
+      if (now == kNoIndex || cell.readers != before) {
         before = cell.readers;
         now = uint32_t(readers_.size());
         readers_.push_back({step, before});
@@ -145,7 +143,7 @@ class Deriver {
   const Pieces pieces_;
   std::vector<Cell> state_;
   std::vector<Reader> readers_;
-  uint32_t latest_ = kNone, latest_list_ = kNone;  // what the step waits for already
+  uint32_t latest_ = kNoIndex, latest_list_ = kNoIndex;  // what the step waits for already
 };
 
 }  // namespace

@@ -10,8 +10,6 @@ namespace plait::collectives {
 
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
-
 class LinearScan {
  public:
   LinearScan(std::vector<Step>& steps, std::span<const Range> blocks, std::span<const uint32_t> stages)
@@ -41,8 +39,8 @@ class LinearScan {
 
  private:
   struct Value {
-    uint32_t slot = kNone;  // once allotted
-    uint32_t last = 0;      // the last step that touches it
+    uint32_t slot = kNoIndex;  // once allotted
+    uint32_t last = 0;         // the last step that touches it
     uint32_t reads = 0;
     size_t stage = 0;  // in which it was allotted
   };
@@ -58,12 +56,12 @@ class LinearScan {
     }
   }
 
-  // Puts the allotted slot into the place and returns its block; kNone for other places.
+  // Puts the allotted slot into the place and returns its block; kNoIndex for other places.
   uint32_t renumber(Place& where, uint32_t step) {
-    if (where.in() != Buffer::scratch) return kNone;
+    if (where.in() != Buffer::scratch) return kNoIndex;
     uint32_t block = block_of(where);
     Value& value = values_[block];
-    if (value.slot == kNone) allot(value, take(blocks_[block].count));
+    if (value.slot == kNoIndex) allot(value, take(blocks_[block].count));
     uint32_t offset = where.slot - blocks_[block].first;
     where = place(Buffer::scratch, value.slot + offset);
     if (value.last == step) dying_.push_back(block);
@@ -74,7 +72,7 @@ class LinearScan {
   void take_over(uint32_t block, const uint32_t (&source)[2], uint32_t step) {
     Value& value = values_[block];
     for (uint32_t s : source) {
-      if (value.slot != kNone || s == kNone) continue;
+      if (value.slot != kNoIndex || s == kNoIndex) continue;
       if (values_[s].last != step || values_[s].reads != 1 || blocks_[s].count != blocks_[block].count)
         continue;
       allot(value, values_[s].slot);

@@ -44,7 +44,7 @@ void bruck_alltoall(Builder& b, const Group& g, int lane) {
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kAlltoallRows[] = {
     {.name = "pairwise",
      .collective = Collective::alltoall,
      .min_credits = {0, 0},
@@ -65,6 +65,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows alltoall_rows() noexcept { return kRows; }
+Rows alltoall_rows() noexcept { return kAlltoallRows; }
 
 }  // namespace plait::collectives

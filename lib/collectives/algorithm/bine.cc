@@ -95,7 +95,7 @@ void bine_allreduce(Builder& b, const Group& g, Range range, int lane) {
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kBineRows[] = {
     {.name = "bine",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -158,6 +158,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows bine_rows() noexcept { return kRows; }
+Rows bine_rows() noexcept { return kBineRows; }
 
 }  // namespace plait::collectives

@@ -46,7 +46,7 @@ void direct_reduce(Builder& b, const Group& g, int root, Range range, int lane) 
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kDirectRows[] = {
     {.name = "direct",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -96,6 +96,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows direct_rows() noexcept { return kRows; }
+Rows direct_rows() noexcept { return kDirectRows; }
 
 }  // namespace plait::collectives

@@ -14,7 +14,7 @@ void dissemination_barrier(Builder& b, const Group& g, uint32_t chunk, int lane)
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kDisseminationRows[] = {
     {.name = "dissemination",
      .collective = Collective::barrier,
      .min_credits = {0, 0},
@@ -28,6 +28,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows dissemination_rows() noexcept { return kRows; }
+Rows dissemination_rows() noexcept { return kDisseminationRows; }
 
 }  // namespace plait::collectives

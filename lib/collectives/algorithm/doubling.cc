@@ -46,7 +46,7 @@ void doubling_allgather(Builder& b, const Group& g, const Blocks& blocks, int la
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kDoublingRows[] = {
     {.name = "recursive_doubling",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -67,6 +67,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows doubling_rows() noexcept { return kRows; }
+Rows doubling_rows() noexcept { return kDoublingRows; }
 
 }  // namespace plait::collectives

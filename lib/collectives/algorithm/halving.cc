@@ -36,7 +36,7 @@ void rabenseifner_allreduce(Builder& b, const Group& g, Range range, int lane) {
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kHalvingRows[] = {
     {.name = "rabenseifner",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -58,6 +58,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows halving_rows() noexcept { return kRows; }
+Rows halving_rows() noexcept { return kHalvingRows; }
 
 }  // namespace plait::collectives

@@ -16,7 +16,7 @@ void linear_scatter(Builder& b, const Group& g, int root, const Blocks& blocks, 
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kLinearRows[] = {
     {.name = "linear",
      .collective = Collective::gather,
      .min_credits = {0, 0},
@@ -37,6 +37,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows linear_rows() noexcept { return kRows; }
+Rows linear_rows() noexcept { return kLinearRows; }
 
 }  // namespace plait::collectives

@@ -87,7 +87,7 @@ void pat_reduce_scatter(Builder& b, const Group& g, const Blocks& blocks, int to
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kPatRows[] = {
     {.name = "pat",
      .collective = Collective::reduce_scatter,
      .min_credits = {0, 0},
@@ -124,6 +124,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows pat_rows() noexcept { return kRows; }
+Rows pat_rows() noexcept { return kPatRows; }
 
 }  // namespace plait::collectives

@@ -27,7 +27,7 @@ namespace {
 // Enough to keep a chain busy; large ones also run in segments, so more would only cost starts.
 uint32_t pieces(int n) { return uint32_t(std::clamp(n - 1, 1, 16)); }
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kPipelineRows[] = {
     {.name = "pipeline",
      .collective = Collective::broadcast,
      .min_credits = {0, 0},
@@ -50,6 +50,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows pipeline_rows() noexcept { return kRows; }
+Rows pipeline_rows() noexcept { return kPipelineRows; }
 
 }  // namespace plait::collectives

@@ -63,7 +63,7 @@ void multi_ring_allreduce(Builder& b, const Group& g, Range range, int rings) {
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kRingRows[] = {
     {.name = "ring",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -102,6 +102,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows ring_rows() noexcept { return kRows; }
+Rows ring_rows() noexcept { return kRingRows; }
 
 }  // namespace plait::collectives

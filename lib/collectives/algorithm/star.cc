@@ -26,7 +26,7 @@ void star_allreduce(Builder& b, const Group& g, Range range, int lane) {
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kStarRows[] = {
     {.name = "star",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -57,6 +57,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows star_rows() noexcept { return kRows; }
+Rows star_rows() noexcept { return kStarRows; }
 
 }  // namespace plait::collectives

@@ -55,7 +55,7 @@ void swing_allgather(Builder& b, const Group& g, const Blocks& blocks, int lane)
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kSwingRows[] = {
     {.name = "swing",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -84,6 +84,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows swing_rows() noexcept { return kRows; }
+Rows swing_rows() noexcept { return kSwingRows; }
 
 }  // namespace plait::collectives

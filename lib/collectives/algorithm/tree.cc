@@ -15,15 +15,15 @@ struct Subtree {
 };
 
 // A member's place in the tree, counted from the root.
-struct Node {
+struct TreeNode {
   int parent = -1;
   Subtree mine;
   std::vector<Subtree> children;  // the smallest first
 };
 
 // Member v's digits to base k lead to it: the parent is v without its lowest digit.
-Node node_of(int v, int n, int k) {
-  Node node{.parent = -1, .mine = {v, n - v}, .children = {}};
+TreeNode node_of(int v, int n, int k) {
+  TreeNode node{.parent = -1, .mine = {v, n - v}, .children = {}};
   for (int64_t d = 1; d < n; d *= k) {
     if (int64_t digit = v / d % k) {
       node.parent = int(v - digit * d);
@@ -37,12 +37,12 @@ Node node_of(int v, int n, int k) {
   return node;
 }
 
-Node node_of(const Group& g, int root, int k) { return node_of(mod(g.me - root, g.n()), g.n(), k); }
+TreeNode node_of(const Group& g, int root, int k) { return node_of(mod(g.me - root, g.n()), g.n(), k); }
 
 }  // namespace
 
 void tree_broadcast(Builder& b, const Group& g, int root, Range range, int k, int lane) {
-  Node node = node_of(g, root, k);
+  TreeNode node = node_of(g, root, k);
   if (node.parent >= 0) b.recv(g.at(root + node.parent), range, lane);
   for (auto child = node.children.rbegin(); child != node.children.rend(); child++) {
     b.send(g.at(root + child->top), range, lane);
@@ -50,7 +50,7 @@ void tree_broadcast(Builder& b, const Group& g, int root, Range range, int k, in
 }
 
 void tree_reduce(Builder& b, const Group& g, int root, Range range, int k, int lane) {
-  Node node = node_of(g, root, k);
+  TreeNode node = node_of(g, root, k);
   for (size_t i = 0; i < node.children.size(); i++) {
     bool last = node.parent < 0 && i + 1 == node.children.size();
     b.recv_reduce(g.at(root + node.children[i].top), range, lane, last ? kLast : 0);
@@ -64,14 +64,14 @@ void tree_allreduce(Builder& b, const Group& g, Range range, int k, int lane) {
 }
 
 void tree_gather(Builder& b, const Group& g, int root, const Blocks& blocks, int k, int lane) {
-  Node node = node_of(g, root, k);
+  TreeNode node = node_of(g, root, k);
   for (Subtree child : node.children)
     b.recv(g.at(root + child.top), blocks.of(root + child.top, child.count), lane);
   if (node.parent >= 0) b.send(g.at(root + node.parent), blocks.of(g.me, node.mine.count), lane);
 }
 
 void tree_scatter(Builder& b, const Group& g, int root, const Blocks& blocks, int k, int lane) {
-  Node node = node_of(g, root, k);
+  TreeNode node = node_of(g, root, k);
   if (node.parent >= 0) b.recv(g.at(root + node.parent), blocks.of(g.me, node.mine.count), lane);
   for (auto child = node.children.rbegin(); child != node.children.rend(); child++) {
     b.send(g.at(root + child->top), blocks.of(root + child->top, child->count), lane);
@@ -80,7 +80,7 @@ void tree_scatter(Builder& b, const Group& g, int root, const Blocks& blocks, in
 
 namespace {
 
-constexpr Algorithm kRows[] = {
+constexpr Algorithm kTreeRows[] = {
     {.name = "binomial",
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
@@ -186,6 +186,6 @@ constexpr Algorithm kRows[] = {
 
 }  // namespace
 
-Rows tree_rows() noexcept { return kRows; }
+Rows tree_rows() noexcept { return kTreeRows; }
 
 }  // namespace plait::collectives

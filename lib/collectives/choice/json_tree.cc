@@ -41,7 +41,7 @@ class Reader {
 };
 
 // What the parser calls with what it finds; each returns whether to go on.
-class Builder {
+class TreeBuilder {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;
   using number_unsigned_t = nlohmann::json::number_unsigned_t;
@@ -50,7 +50,7 @@ class Builder {
   using binary_t = nlohmann::json::binary_t;
   using Kind = JsonNode::Kind;
 
-  Builder(const uint32_t* line, size_t most_depth) : line_(line), most_depth_(most_depth) {}
+  TreeBuilder(const uint32_t* line, size_t most_depth) : line_(line), most_depth_(most_depth) {}
 
   bool null() { return add({}); }
   bool boolean(bool value) { return add({.kind = Kind::boolean, .boolean = value}); }
@@ -143,7 +143,7 @@ std::string_view describe(JsonNode::Kind kind) noexcept {
 
 Result<JsonNode> parse_json(std::string_view text, size_t most_depth) {
   uint32_t line = 1;
-  Builder builder(&line, most_depth);
+  TreeBuilder builder(&line, most_depth);
   nlohmann::json::sax_parse(Reader(text.data(), &line), Reader(text.data() + text.size(), &line), &builder);
   return builder.result();
 }

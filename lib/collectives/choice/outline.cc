@@ -147,7 +147,7 @@ Outline star_broadcast(int n) { return one_each(at_once(n - 1, n - 1, 0, 1), n);
 using enum Collective;
 
 // Where they come from: docs/program.md and the headers of the algorithms.
-constexpr Row kRows[] = {
+constexpr Row kOutlineRows[] = {
     {allreduce, "ring", [](int n) { return ring(serial(2 * (n - 1), 2 * others(n), others(n), others(n))); }},
     {allreduce, "direct",
      [](int n) {
@@ -198,7 +198,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::optional<Outline> outline_of(Collective collective, std::string_view algorithm, int n) noexcept {
-  for (const Row& row : kRows) {
+  for (const Row& row : kOutlineRows) {
     if (row.collective != collective || row.algorithm != algorithm) continue;
     return n > 1 ? row.of(n) : Outline{};
   }

@@ -19,7 +19,7 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
-constexpr double kMicro = 1e-6;
+constexpr double kMicrosecond = 1e-6;
 constexpr int kVersion = 1;
 constexpr double kMostExact = 9007199254740992.0;  // 2^53: beyond, a double leaves whole numbers out
 
@@ -142,7 +142,7 @@ class Checker {
         wrong(time, "no algorithm has the name " + quoted(name));
       if (time.kind != Kind::number || !(time.number >= 1e-6) || time.number > 1e12)
         wrong(time, "the time of " + quoted(name) + " is no number of microseconds from 1e-6 to 1e12");
-      row.seconds[name] = time.number * kMicro;
+      row.seconds[name] = time.number * kMicrosecond;
     }
     return row;
   }
@@ -216,7 +216,7 @@ std::string write_tuning(const Tuning& tuning) {
     Json times = Json::array();
     for (const TuningRow& row : rows) {
       Json us = Json::object();
-      for (const auto& [name, seconds] : row.seconds) us[name] = seconds / kMicro;
+      for (const auto& [name, seconds] : row.seconds) us[name] = seconds / kMicrosecond;
       times.push_back({{"bytes", row.bytes}, {"us", std::move(us)}});
     }
     cases.push_back({{"collective", name_of(what.collective)},

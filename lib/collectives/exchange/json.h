@@ -10,6 +10,9 @@ namespace plait::collectives::exchange {
 
 constexpr int kJsonVersion = 1;
 
+// As JSON has it, in quotation marks. Bytes that are no UTF-8 are replaced.
+std::string quoted(const std::string& text);
+
 // One step a line. `set` is one that was built, or was read; dependencies are not written, for they follow.
 std::string to_json(const ProgramSet& set);
 

@@ -7,12 +7,12 @@
 
 namespace plait::collectives::exchange {
 
-namespace {
-
 std::string quoted(const std::string& text) {
   // Bytes that are no UTF-8 must not end in an exception.
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+namespace {
 
 const char* boolean(bool value) noexcept { return value ? "true" : "false"; }
 

@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "collectives/cells.h"
+#include "collectives/exchange/json.h"
 
 namespace plait::collectives::exchange {
 
 namespace {
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // "chunk 3", "chunks 3-5", "chunks 0, 2, 4": those of the message of steps [first, end).
 std::string chunks_of(const Program& p, uint32_t first, uint32_t end) {

@@ -6,8 +6,6 @@ namespace plait::collectives {
 
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
-
 class RaceChecker {
  public:
   explicit RaceChecker(const Program& p)
@@ -15,8 +13,8 @@ class RaceChecker {
         cells_(p),
         state_(cells_.count()),
         head_(p.steps.size()),
-        direct_(p.steps.size(), kNone),
-        ancestor_(p.steps.size(), kNone) {
+        direct_(p.steps.size(), kNoIndex),
+        ancestor_(p.steps.size(), kNoIndex) {
     for (uint32_t first = 0; first < p.steps.size();) {
       uint32_t end = message_end(p, first);
       for (uint32_t i = first; i < end; i++) head_[i] = first;
@@ -41,8 +39,8 @@ class RaceChecker {
 
  private:
   struct Cell {
-    uint32_t writer = kNone;
-    uint32_t readers = kNone;  // since, in readers_
+    uint32_t writer = kNoIndex;
+    uint32_t readers = kNoIndex;  // since, in readers_
   };
   struct Reader {
     uint32_t step, next;
@@ -62,13 +60,13 @@ class RaceChecker {
     for (uint32_t c = first; c < first + p_.steps[step].count; c++) {
       Cell& cell = state_[c];
       // Readers wait for the writer already.
-      if (cell.readers == kNone && !ordered(cell.writer, step)) {
+      if (cell.readers == kNoIndex && !ordered(cell.writer, step)) {
         return refuse(cell.writer, step, place, "writes", "writes");
       }
-      for (uint32_t r = cell.readers; r != kNone; r = readers_[r].next) {
+      for (uint32_t r = cell.readers; r != kNoIndex; r = readers_[r].next) {
         if (!ordered(readers_[r].step, step)) return refuse(readers_[r].step, step, place, "writes", "reads");
       }
-      cell = {step, kNone};
+      cell = {step, kNoIndex};
     }
     return {};
   }
@@ -86,7 +84,7 @@ class RaceChecker {
   // Whether step `b` waits for step `a`, directly or by others between them. Steps of one message wait for
   // nothing of each other.
   bool ordered(uint32_t a, uint32_t b) {
-    if (a == kNone || a == b) return true;
+    if (a == kNoIndex || a == b) return true;
     a = head_[a], b = head_[b];
     if (a == b) return false;
     if (direct_[a] == b) return true;
@@ -126,7 +124,7 @@ class RaceChecker {
   std::vector<uint32_t> head_;      // the first step of each step's message
   std::vector<uint32_t> direct_;    // the last message found to wait for this one directly,
   std::vector<uint32_t> ancestor_;  // and by others in between
-  uint32_t ancestors_of_ = kNone;
+  uint32_t ancestors_of_ = kNoIndex;
 };
 
 }  // namespace
