@@ -24,11 +24,11 @@ constexpr uint64_t kFeatures = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REM
                                UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
 constexpr int kGuardInstall = 102;  // MADV_GUARD_INSTALL
 
-struct Registry {
+struct WatchOfProcess {
   std::mutex lock;
   std::weak_ptr<MemoryWatch> watch;
 };
-PerProcess<Registry> registry;
+PerProcess<WatchOfProcess> watch_of_process;
 
 uintptr_t page_down(uintptr_t at) noexcept { return at / kPageBytes * kPageBytes; }
 
@@ -80,8 +80,8 @@ bool is_private_memory(std::string_view maps, uintptr_t begin, uintptr_t end) no
 }
 
 Result<std::shared_ptr<MemoryWatch>> MemoryWatch::of_process(bool trusting) {
-  const auto all =
-      registry.get([]() -> Result<std::unique_ptr<Registry>> { return std::make_unique<Registry>(); });
+  const auto all = watch_of_process.get(
+      []() -> Result<std::unique_ptr<WatchOfProcess>> { return std::make_unique<WatchOfProcess>(); });
   if (!all.ok()) return all.status();
   const std::lock_guard guard((*all)->lock);
   auto watch = (*all)->watch.lock();
