@@ -17,6 +17,9 @@ struct Given {
   const plait_call_config* config;
 };
 
+// An operation is called, or made as a plan that is started later.
+enum class Mode : uint8_t { call, plan };
+
 // Makes the call, or starts it, or prepares it. `request` and `plan` as in collectives.h.
 plait_status call(Given given, plait_request** request);
 plait_status plan(Given given, plait_request** plan);

@@ -13,8 +13,6 @@ using collectives::Collective;
 namespace plait::runtime {
 namespace {
 
-enum class Mode : uint8_t { call, plan };
-
 plait_status run(Given& given, plait_request** out, Mode mode) {
   if (given.comm == nullptr || given.comm->magic != plait_comm::kMagic) {
     return report(

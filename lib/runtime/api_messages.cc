@@ -12,8 +12,6 @@ using namespace plait::runtime;
 
 namespace {
 
-enum class Mode : uint8_t { call, plan };
-
 struct Call {
   const char* function;
   Letter::Kind kind;

@@ -5,10 +5,6 @@
 
 namespace plait::runtime {
 
-namespace {
-constexpr int64_t kSilentNs = 1'000'000'000;  // a waiting rank looks about far more often
-}  // namespace
-
 // Does any rank's call differ from ours, this one or, where nobody noticed at the time, one before?
 void Communicator::check_calls() noexcept {
   const uint64_t oldest = head_->number < kRecords ? 1 : head_->number - kRecords + 1;

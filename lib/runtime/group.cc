@@ -17,7 +17,7 @@ struct Group {
   int depth = 0;
   std::vector<plait_request*> requests;
 };
-thread_local Group group;
+thread_local Group open_group;
 
 // Every request of one communicator moves while any of them is waited for; several communicators take turns.
 void wait_all(const std::vector<plait_request*>& requests) noexcept {
@@ -50,12 +50,12 @@ plait_status end_all(const std::vector<plait_request*>& requests) noexcept {
 
 }  // namespace
 
-bool in_group() noexcept { return group.depth > 0; }
+bool in_group() noexcept { return open_group.depth > 0; }
 
-void defer(plait_request* request) { group.requests.push_back(request); }
+void defer(plait_request* request) { open_group.requests.push_back(request); }
 
 void forget_deferred(const Communicator* comm) noexcept {
-  std::erase_if(group.requests, [&](const plait_request* r) { return r->comm == comm; });
+  std::erase_if(open_group.requests, [&](const plait_request* r) { return r->comm == comm; });
 }
 
 }  // namespace plait::runtime
@@ -68,16 +68,17 @@ extern "C" {
 plait_status plait_group_begin(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  group.depth++;
+  open_group.depth++;
   return PLAIT_OK;
 }
 
 plait_status plait_group_end(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  if (group.depth == 0) return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
-  if (--group.depth > 0 || group.requests.empty()) return PLAIT_OK;
-  const auto requests = std::exchange(group.requests, {});
+  if (open_group.depth == 0)
+    return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
+  if (--open_group.depth > 0 || open_group.requests.empty()) return PLAIT_OK;
+  const auto requests = std::exchange(open_group.requests, {});
   wait_all(requests);
   return end_all(requests);
 }

@@ -5,7 +5,6 @@
 namespace plait::runtime {
 
 namespace {
-constexpr int64_t kSilentNs = 1'000'000'000;   // a waiting rank looks about far more often
 constexpr int64_t kLeavingNs = 2'000'000'000;  // what a rank sent before it left is here by then
 }  // namespace
 

@@ -17,6 +17,9 @@
 
 namespace plait::runtime {
 
+// Whose board has not moved for so long is silent: a waiting rank looks about far more often.
+constexpr int64_t kSilentNs = 1'000'000'000;
+
 // What a rank has to connect with; outlives its peers.
 struct Local {
   int32_t rank = 0;

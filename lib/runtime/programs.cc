@@ -34,7 +34,7 @@ struct Entry {
   std::string text;
 };
 
-void append(Bytes& card, uint64_t hash, Code code, std::string_view text) {
+void append_entry(Bytes& card, uint64_t hash, Code code, std::string_view text) {
   text = text.substr(0, kMostCardText);
   plait::append(card, CardEntry{hash, int32_t(code), uint32_t(text.size())});
   const auto bytes = std::as_bytes(std::span(text));
@@ -107,13 +107,13 @@ uint32_t Programs::fingerprint() const noexcept {
 
 Bytes Programs::card() const {
   Bytes card;
-  for (const File& file : files_) append(card, file.hash, Code::ok, file.path);
+  for (const File& file : files_) append_entry(card, file.hash, Code::ok, file.path);
   return card;
 }
 
 Bytes card_of(const Status& status) {
   Bytes card;
-  append(card, 0, status.code(), status.text());
+  append_entry(card, 0, status.code(), status.text());
   return card;
 }
 

@@ -7,34 +7,34 @@
 namespace plait::runtime {
 namespace {
 
-struct Table {
+struct Registrations {
   std::mutex mutex;
   uint64_t last = 0;
   std::vector<Registration> entries;
 };
 
-Table& table() {
-  static auto* t = new Table;
+Registrations& registrations() {
+  static auto* t = new Registrations;
   return *t;
 }
 
 }  // namespace
 
 uint64_t add_registration(void* base, size_t bytes) {
-  std::lock_guard lock(table().mutex);
-  table().entries.push_back({base, bytes, ++table().last});
-  return table().last;
+  std::lock_guard lock(registrations().mutex);
+  registrations().entries.push_back({base, bytes, ++registrations().last});
+  return registrations().last;
 }
 
 void remove_registration(uint64_t number) {
-  std::lock_guard lock(table().mutex);
-  std::erase_if(table().entries, [&](const Registration& r) { return r.number == number; });
+  std::lock_guard lock(registrations().mutex);
+  std::erase_if(registrations().entries, [&](const Registration& r) { return r.number == number; });
 }
 
 Registration find_registration(const void* p, size_t bytes) {
-  std::lock_guard lock(table().mutex);
+  std::lock_guard lock(registrations().mutex);
   const auto at = reinterpret_cast<uintptr_t>(p);
-  for (const Registration& r : table().entries) {
+  for (const Registration& r : registrations().entries) {
     const auto base = reinterpret_cast<uintptr_t>(r.base);
     if (at >= base && at - base <= r.bytes && bytes <= r.bytes - (at - base)) return r;
   }

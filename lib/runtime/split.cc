@@ -11,7 +11,7 @@ namespace plait::runtime {
 
 namespace {
 
-constexpr int64_t kGraceMs = 500;      // rank 0 knows best who is missing: it gets a moment to say so
+constexpr int64_t kRootFirstMs = 500;  // rank 0 knows best who is missing: it gets a moment to say so
 constexpr int64_t kPatienceMs = 3000;  // for the reason of a peer that hung up
 constexpr timespec kNap{0, 2'000'000};
 
@@ -82,7 +82,8 @@ Status Communicator::assemble(uint32_t maker, const Deadline& deadline) {
 // An allgather over the group, with an eye on everything else that may happen meanwhile.
 Result<std::vector<Bytes>> Communicator::exchange(ByteView mine, const Deadline& deadline) {
   group_->begin(mine);
-  const Deadline late = Deadline::in_ms(deadline.left_ms(INT32_MAX / 2) + (config_.rank == 0 ? 0 : kGraceMs));
+  const Deadline late =
+      Deadline::in_ms(deadline.left_ms(INT32_MAX / 2) + (config_.rank == 0 ? 0 : kRootFirstMs));
   Waiter waiter(policy_);
   for (;;) {
     group_->poll();
