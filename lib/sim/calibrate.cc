@@ -21,7 +21,7 @@ constexpr double kFarthest = 12;     // from where they begin, as logarithms
 constexpr double kWorthwhile = 0.8;  // of the merit, for a parameter more
 
 // What is fitted, as logarithms.
-enum Term : size_t { latency, rate, message, core_byte, fold, copy, far_byte, terms };
+enum Term : size_t { kLatency, kRate, kMessage, kCoreByte, kFold, kCopy, kFarByte, kTerms };
 
 // As texts say it, so that what is written is what was simulated.
 double said_latency(double seconds) {
@@ -76,15 +76,15 @@ class Fit {
   Values guess() const { return guess_; }
 
   void set(const Values& at, double cache, Plan& plan, Parameters& p) const {
-    std::array<double, terms> v{};
-    for (size_t i = 0; i < terms; i++)
+    std::array<double, kTerms> v{};
+    for (size_t i = 0; i < kTerms; i++)
       v[i] = std::exp(guess_[i] + std::clamp(at[i] - guess_[i], -kFarthest, kFarthest));
-    p.endpoint.send = p.endpoint.recv = v[message];
-    p.endpoint.send_byte = p.endpoint.recv_byte = v[core_byte];
-    p.endpoint.fold = v[fold], p.endpoint.copy = v[copy];
+    p.endpoint.send = p.endpoint.recv = v[kMessage];
+    p.endpoint.send_byte = p.endpoint.recv_byte = v[kCoreByte];
+    p.endpoint.fold = v[kFold], p.endpoint.copy = v[kCopy];
     p.endpoint.gap = p.endpoint.byte = p.hop = p.latency = 0;
-    p.cache = cache, p.far = cache > 0 ? v[far_byte] : 0;
-    set_links(plan, p, v[latency], v[rate]);
+    p.cache = cache, p.far = cache > 0 ? v[kFarByte] : 0;
+    set_links(plan, p, v[kLatency], v[kRate]);
   }
   Status run_all(const Plan& plan, const Parameters& p, bool fitted_only) {
     auto places = first_places(plan, rows_.front().measured.ranks);
@@ -109,7 +109,7 @@ class Fit {
     Values r;
     for (const Held& h : rows_)
       if (h.fitted) r.push_back(std::log(std::max(h.seconds, 1e-12) / h.measured.seconds));
-    for (size_t i = 0; i < terms; i++) r.push_back(kPull * (at[i] - guess_[i]));
+    for (size_t i = 0; i < kTerms; i++) r.push_back(kPull * (at[i] - guess_[i]));
     return r;
   }
 

@@ -10,13 +10,13 @@ namespace plait::sim {
 
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+constexpr uint32_t kNoLink = UINT32_MAX;
 
 // A network with holes.
 class Around final : public Network {
  public:
   Around(std::unique_ptr<Network> network, const std::vector<uint32_t>& cut)
-      : base_(std::move(network)), cut_(base_->links()), fabric_(size_t(base_->nodes()), kNone) {
+      : base_(std::move(network)), cut_(base_->links()), fabric_(size_t(base_->nodes()), kNoLink) {
     for (uint32_t link : cut) cut_[link] = true;
     out_.resize(size_t(base_->nodes()));
     for (uint32_t i = 0; i < base_->links(); i++) {
@@ -62,20 +62,20 @@ class Around final : public Network {
 
   // Breadth first.
   bool search(int32_t from, int32_t to, std::vector<uint32_t>& way) const {
-    std::vector<Hop> came(size_t(nodes()), {kNone, -1});
+    std::vector<Hop> came(size_t(nodes()), {kNoLink, -1});
     std::vector<int32_t> queue{from};
-    for (size_t i = 0; i < queue.size() && came[size_t(to)].link == kNone; i++) {
+    for (size_t i = 0; i < queue.size() && came[size_t(to)].link == kNoLink; i++) {
       const int32_t at = queue[i];
       if (at != from && !base_->forwards(at)) continue;
       for (const Hop& hop : out_[size_t(at)]) {
-        if (hop.to == from || came[size_t(hop.to)].link != kNone) continue;
+        if (hop.to == from || came[size_t(hop.to)].link != kNoLink) continue;
         came[size_t(hop.to)] = {hop.link, at};
         queue.push_back(hop.to);
       }
     }
-    if (came[size_t(to)].link == kNone) return false;
+    if (came[size_t(to)].link == kNoLink) return false;
     for (int32_t at = to; at != from; at = came[size_t(at)].to) {
-      if (fabric_[size_t(at)] != kNone) way.push_back(fabric_[size_t(at)]);
+      if (fabric_[size_t(at)] != kNoLink) way.push_back(fabric_[size_t(at)]);
       way.push_back(came[size_t(at)].link);
     }
     std::reverse(way.begin(), way.end());

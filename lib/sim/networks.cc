@@ -23,9 +23,9 @@ class Ideal final : public Network {
   int32_t n_;
 };
 
-class Lattice final : public Network {
+class Grid final : public Network {
  public:
-  Lattice(std::vector<int32_t> sizes, bool wraps, Cable cable)
+  Grid(std::vector<int32_t> sizes, bool wraps, Cable cable)
       : sizes_(std::move(sizes)), wraps_(wraps), cable_(cable) {
     for (int32_t size : sizes_) n_ *= size;
   }
@@ -180,7 +180,7 @@ class LeafSpine final : public Network {
 
 std::unique_ptr<Network> ideal_network(int32_t n) { return std::make_unique<Ideal>(n); }
 std::unique_ptr<Network> lattice(std::vector<int32_t> sizes, bool wraps, Cable cable) {
-  return std::make_unique<Lattice>(std::move(sizes), wraps, cable);
+  return std::make_unique<Grid>(std::move(sizes), wraps, cable);
 }
 std::unique_ptr<Network> hybrid_cube_mesh(Cable cable) { return std::make_unique<HybridCube>(cable); }
 std::unique_ptr<Network> clos(const Clos& clos) { return std::make_unique<LeafSpine>(clos); }

@@ -12,7 +12,7 @@ namespace {
 using documents::Canvas;
 using documents::escaped;
 
-constexpr int32_t kMostRows = 48;
+constexpr int32_t kMostRankRows = 48;
 constexpr size_t kMostLinks = 12, kColumns = 1000;
 constexpr double kLeft = 90, kTop = 84, kRow = 16;
 constexpr const char *kWork = "#2f6db3", *kMove = "#f0b95b", *kIdle = "#eef0f3";
@@ -25,7 +25,7 @@ struct Row {
 class Picture {
  public:
   explicit Picture(const Report& r)
-      : r_(r), ranks_(r.question.ranks), rows_(size_t(std::min(ranks_, kMostRows))) {
+      : r_(r), ranks_(r.question.ranks), rows_(size_t(std::min(ranks_, kMostRankRows))) {
     for (const Slice& s : r.outcome.slices) paint(s);
   }
 

@@ -14,6 +14,8 @@ namespace plait::simtool {
 
 using namespace sim;
 
+void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
 namespace {
 
 constexpr double kMostOfAll = 4e6;  // messages of a way that --all still runs
@@ -88,8 +90,6 @@ Result<Report> run(const Options& o, const Way& way, double most_messages) {
   find_crossing(report, scripts);
   return report;
 }
-
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 // A row for each way as it comes; then the fastest.
 Status compare(const Options& o, const std::vector<Way>& ways, double most_messages) {

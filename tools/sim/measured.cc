@@ -9,6 +9,7 @@
 #include "sim/calibrate.h"
 #include "sim/report.h"
 #include "sim/words.h"
+#include "tools/sim/commands.h"
 #include "topology/units.h"
 
 namespace plait::simtool {
@@ -18,8 +19,6 @@ using namespace sim;
 namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 20;  // of a file of rows
-
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 Result<std::vector<Measured>> read_files(const std::vector<std::string>& files) {
   std::vector<Measured> all;
