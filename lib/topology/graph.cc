@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "topology/units.h"
 
 namespace plait::topology {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 constexpr std::array<std::string_view, kKinds> kNames = {
     "room", "pod",    "rack",       "host", "package", "NUMA node",     "cache",
     "core", "bridge", "PCI switch", "chip", "NIC",     "fabric switch", "network switch"};
-
-bool is_amount(double x) { return std::isfinite(x) && x >= 0; }
 
 // Takes a hexadecimal number of at most `most` digits and, where there must be one, the sign after it.
 bool take_hex(std::string_view& text, size_t most, char end, uint32_t& value) {

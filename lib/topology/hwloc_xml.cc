@@ -12,16 +12,17 @@
 namespace plait::topology {
 namespace {
 
-constexpr size_t kMostBytes = size_t{64} << 20;
-constexpr uint32_t kDeepest = 64;
+constexpr size_t kMostHwlocBytes = size_t{64} << 20;
+constexpr uint32_t kDeepestHwloc = 64;
 
 // hwloc's numbers of what the operating system calls a device.
 enum class OsDevice : int64_t { block, gpu, network, openfabrics, dma, coprocessor };
 
-class Reader : public documents::XmlHandler {
+class HwlocReader : public documents::XmlHandler {
  public:
   std::string open(const documents::XmlElement& e) override {
-    if (e.depth() > kDeepest) return fmt::format("elements {} deep: {} is the most", e.depth(), kDeepest);
+    if (e.depth() > kDeepestHwloc)
+      return fmt::format("elements {} deep: {} is the most", e.depth(), kDeepestHwloc);
     if (e.depth() == 0) return root(e);
     open_.resize(e.depth(), kNone);
     if (e.name() == "object") return object(e);
@@ -183,9 +184,9 @@ class Reader : public documents::XmlHandler {
 }  // namespace
 
 Result<Graph> read_hwloc_xml(std::string_view text, const std::string& file) {
-  if (text.size() > kMostBytes)
-    return documents::refuse(file, 1, fmt::format("longer than {} MiB", kMostBytes >> 20));
-  Reader reader;
+  if (text.size() > kMostHwlocBytes)
+    return documents::refuse(file, 1, fmt::format("longer than {} MiB", kMostHwlocBytes >> 20));
+  HwlocReader reader;
   PLAIT_TRY(documents::read_xml(text, file, reader, documents::DocumentType::named));
   return reader.finish(file);
 }

@@ -14,8 +14,8 @@
 namespace plait::topology {
 namespace {
 
-constexpr size_t kMostBytes = size_t{16} << 20;
-constexpr uint32_t kDeepest = 24;
+constexpr size_t kMostNcclBytes = size_t{16} << 20;
+constexpr uint32_t kDeepestNccl = 24;
 constexpr std::string_view kNvSwitchClass = "0x068000";
 
 // Each way, of one NVLink, by the generation of the chip.
@@ -26,10 +26,11 @@ double nvlink_bytes_per_s(int64_t sm) {
   return 20e9;
 }
 
-class Reader : public documents::XmlHandler {
+class NcclReader : public documents::XmlHandler {
  public:
   std::string open(const documents::XmlElement& e) override {
-    if (e.depth() > kDeepest) return fmt::format("elements {} deep: {} is the most", e.depth(), kDeepest);
+    if (e.depth() > kDeepestNccl)
+      return fmt::format("elements {} deep: {} is the most", e.depth(), kDeepestNccl);
     open_.resize(e.depth(), kNone);
     if (e.depth() < device_depth_) device_depth_ = 0;
     Attributes a(e);
@@ -205,7 +206,7 @@ class Reader : public documents::XmlHandler {
 
 // Links are told from both ends; they must agree. Those to chips that are not in the file (another job's) are
 // left out, those to switches go to one switch, whatever their number.
-Result<Graph> Reader::finish(const std::string& file) {
+Result<Graph> NcclReader::finish(const std::string& file) {
   std::map<std::pair<NodeId, NodeId>, const NvLink*> told;
   std::map<NodeId, NodeId> switches;
   std::map<NodeId, NvLink> to_switch;
@@ -245,9 +246,9 @@ Result<Graph> Reader::finish(const std::string& file) {
 }  // namespace
 
 Result<Graph> read_nccl_xml(std::string_view text, const std::string& file) {
-  if (text.size() > kMostBytes)
-    return documents::refuse(file, 1, fmt::format("longer than {} MiB", kMostBytes >> 20));
-  Reader reader;
+  if (text.size() > kMostNcclBytes)
+    return documents::refuse(file, 1, fmt::format("longer than {} MiB", kMostNcclBytes >> 20));
+  NcclReader reader;
   PLAIT_TRY(documents::read_xml(text, file, reader));
   return reader.finish(file);
 }

@@ -105,9 +105,9 @@ class Lines {
 };
 
 // All boxes of a size, at all places, in all orientations.
-class Boxes {
+class BoxPlacer {
  public:
-  Boxes(const Fabric& f, std::vector<uint32_t> sides)
+  BoxPlacer(const Fabric& f, std::vector<uint32_t> sides)
       : f_(f), sides_(std::move(sides)), judge_(f, false, false) {}
 
   Placement run() {
@@ -201,7 +201,7 @@ Placement place_line(const Fabric& f, uint32_t chips, uint64_t effort) {
 }
 
 Placement place_mesh(const Fabric& f, const std::vector<uint32_t>& sides) {
-  if (f.regular()) return Boxes(f, sides).run();
+  if (f.regular()) return BoxPlacer(f, sides).run();
   Placement p;
   p.why = "meshes are placed in rooms of a regular shape";
   return p;

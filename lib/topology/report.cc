@@ -16,7 +16,7 @@
 namespace plait::topology {
 namespace {
 
-constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kMostFileBytes = size_t{64} << 20;
 constexpr size_t kMostShown = 64;
 
 std::string no(const Status& status) { return std::string(status.text()) + "\n"; }
@@ -71,7 +71,7 @@ Result<Map> load_map(const std::string& path) {
     map.machine = std::move(*pod);
     return map;
   }
-  const auto text = documents::read_file(path, kMostBytes);
+  const auto text = documents::read_file(path, kMostFileBytes);
   if (!text.ok()) return text.status();
   return read_map(*text, path);
 }

@@ -13,8 +13,6 @@ namespace {
 bool has(const std::vector<uint32_t>& sorted, uint32_t value) {
   return std::binary_search(sorted.begin(), sorted.end(), value);
 }
-bool is_amount(double x) { return std::isfinite(x) && x >= 0; }
-
 std::string check_counts(const Room& r) {
   if (r.hosts < 1 || r.hosts > kMostHosts)
     return fmt::format("{} hosts: a room has 1 to {}", r.hosts, kMostHosts);

@@ -117,14 +117,14 @@ Result<Room> Reader::finish() {
 
 }  // namespace room_text
 
-constexpr size_t kMostBytes = size_t{16} << 20;
+constexpr size_t kMostRoomBytes = size_t{16} << 20;
 
 Result<Room> parse_room(std::string_view text, const std::string& file) {
   auto refuse = [&](size_t line, std::string why) {
     make_printable(why);
     return Status(Code::invalid, fmt::format("{}:{}: {}", file, line, why));
   };
-  if (text.size() > kMostBytes) return refuse(1, fmt::format("longer than {} MiB", kMostBytes >> 20));
+  if (text.size() > kMostRoomBytes) return refuse(1, fmt::format("longer than {} MiB", kMostRoomBytes >> 20));
   room_text::Reader reader;
   size_t count = 0;
   while (!text.empty()) {

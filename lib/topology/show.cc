@@ -33,9 +33,9 @@ std::string outline(const Graph& g, NodeId id) {
   return text + ")";
 }
 
-class Tree {
+class TreeText {
  public:
-  Tree(const Graph& g, size_t most) : g_(g), most_(most) {}
+  TreeText(const Graph& g, size_t most) : g_(g), most_(most) {}
   std::string run() {
     visit(0, 0, label(g_.node(0)));
     links();
@@ -118,7 +118,7 @@ std::string dump(const nlohmann::ordered_json& j, int indent) {
 
 }  // namespace
 
-std::string show_tree(const Graph& graph, size_t most) { return Tree(graph, most).run(); }
+std::string show_tree(const Graph& graph, size_t most) { return TreeText(graph, most).run(); }
 
 Result<std::string> to_dot(const Graph& g) {
   if (g.nodes().size() > kMostDrawn)

@@ -11,7 +11,7 @@
 namespace plait::topology {
 namespace {
 
-constexpr size_t kMostBytes = 16384;
+constexpr size_t kMostSysfsBytes = 16384;
 
 std::string_view without_end(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
@@ -56,7 +56,7 @@ void Notes::add(const std::filesystem::path& file, const std::string& why) {
 
 std::optional<int64_t> whole_number_in(const std::filesystem::path& file, int64_t least, int64_t most,
                                        Notes& notes) {
-  const auto whole = documents::read_file(file, kMostBytes);
+  const auto whole = documents::read_file(file, kMostSysfsBytes);
   if (!whole.ok()) return std::nullopt;
   const std::string_view text = without_end(*whole);
   int64_t value = 0;
@@ -71,7 +71,7 @@ cpu_set_t cpus_in(const std::filesystem::path& file, Notes& notes) {
   cpu_set_t cpus, none;
   CPU_ZERO(&cpus);
   CPU_ZERO(&none);
-  const auto whole = documents::read_file(file, kMostBytes);
+  const auto whole = documents::read_file(file, kMostSysfsBytes);
   if (!whole.ok()) return none;
   const std::string_view text = without_end(*whole);
   if (parse_cpus(text, cpus)) return cpus;

@@ -19,9 +19,9 @@ bool is_file_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos;
 }
 
-class Reader {
+class SysfsReader {
  public:
-  explicit Reader(const std::string& root) : root_(root) {
+  explicit SysfsReader(const std::string& root) : root_(root) {
     std::error_code none;
     devices_ = fs::canonical(root_ / "devices", none);
     graph_.add(Kind::host, kNone, "host");
@@ -57,7 +57,7 @@ class Reader {
 };
 
 // NUMA nodes, each in the socket of its first CPU.
-void Reader::read_parts() {
+void SysfsReader::read_parts() {
   const fs::path folder = root_ / "devices/system/node";
   for (int64_t number = 0; number <= kMostNuma; number++) {
     const fs::path at = folder / fmt::format("node{}", number);
@@ -71,7 +71,7 @@ void Reader::read_parts() {
   }
 }
 
-NodeId Reader::package_of(const cpu_set_t& cpus) {
+NodeId SysfsReader::package_of(const cpu_set_t& cpus) {
   int cpu = 0;
   while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &cpus)) cpu++;
   if (cpu == CPU_SETSIZE) return 0;
@@ -89,7 +89,7 @@ NodeId Reader::package_of(const cpu_set_t& cpus) {
 
 // The folder in ROOT/devices that a link of a class leads to. Nothing: there is no such link, or a broken
 // one.
-std::optional<fs::path> Reader::device_of(const fs::path& link) {
+std::optional<fs::path> SysfsReader::device_of(const fs::path& link) {
   std::error_code error;
   if (!fs::is_symlink(link, error)) return std::nullopt;
   fs::path device = fs::canonical(link, error);
@@ -104,7 +104,7 @@ std::optional<fs::path> Reader::device_of(const fs::path& link) {
 }
 
 // kNone: not known.
-NodeId Reader::numa_of(const fs::path& device) {
+NodeId SysfsReader::numa_of(const fs::path& device) {
   for (fs::path at = device; at != devices_; at = at.parent_path()) {
     const auto number = whole_number_in(at / "numa_node", -1, kMostNuma, notes_);
     if (number.value_or(-1) < 0) continue;
@@ -114,7 +114,7 @@ NodeId Reader::numa_of(const fs::path& device) {
   return numa_.size() == 1 ? numa_.begin()->second : kNone;
 }
 
-NodeId Reader::part_at(NodeId in, const fs::path& path, Kind kind, const std::string& name) {
+NodeId SysfsReader::part_at(NodeId in, const fs::path& path, Kind kind, const std::string& name) {
   const auto [at, is_new] = parts_.try_emplace({in, path.string()}, kNone);
   if (is_new) at->second = graph_.add(kind, in, name);
   return at->second;
@@ -122,7 +122,7 @@ NodeId Reader::part_at(NodeId in, const fs::path& path, Kind kind, const std::st
 
 // A device's path names the ports of the bridges above it. Behind the root port they come in pairs: where a
 // switch begins, and which of its ports it is.
-Reader::Spot Reader::spot_of(const fs::path& device) {
+SysfsReader::Spot SysfsReader::spot_of(const fs::path& device) {
   const NodeId numa = numa_of(device);
   Spot spot{numa == kNone ? 0 : numa, {}, true};
   std::vector<fs::path> ports;
@@ -145,18 +145,18 @@ Reader::Spot Reader::spot_of(const fs::path& device) {
   return spot;
 }
 
-NodeId Reader::common(NodeId a, NodeId b) {
+NodeId SysfsReader::common(NodeId a, NodeId b) {
   while (a != b) (a > b ? a : b) = graph_.at(std::max(a, b)).parent;
   return a;
 }
 
-Reader::Spot Reader::spot_of_link(const fs::path& link) {
+SysfsReader::Spot SysfsReader::spot_of_link(const fs::path& link) {
   const auto device = device_of(link);
   return device ? spot_of(*device) : Spot();
 }
 
 // VLANs, bonds and bridges have no device; they are where what is below them is, or what all of that is in.
-Reader::Spot Reader::spot_of_interface(const std::string& name) {
+SysfsReader::Spot SysfsReader::spot_of_interface(const std::string& name) {
   Spot spot;
   std::vector<std::string> names = {name};
   for (size_t i = 0; i < names.size(); i++) {
@@ -176,7 +176,7 @@ Reader::Spot Reader::spot_of_interface(const std::string& name) {
   return spot;
 }
 
-void Reader::add_nic(NicClass nic_class, const std::string& name) {
+void SysfsReader::add_nic(NicClass nic_class, const std::string& name) {
   const bool net = nic_class == NicClass::net;
   // "eth0:1" is an alias of eth0, "mlx5_0/2" the second port.
   const size_t cut = std::min(name.find(net ? ':' : '/'), name.size());
@@ -194,14 +194,14 @@ void Reader::add_nic(NicClass nic_class, const std::string& name) {
   map_.devices.push_back(spot.found);
 }
 
-void Reader::add_chip(const PciAddress& address) {
+void SysfsReader::add_chip(const PciAddress& address) {
   const Spot spot = spot_of_link(root_ / "bus/pci/devices" / to_string(address));
   if (!spot.found) return map_.chips.push_back(kNone);
   map_.chips.push_back(graph_.add(Kind::chip, spot.in, to_string(address)));
   graph_.at(map_.chips.back()).pci = address;
 }
 
-Result<SysfsMap> Reader::finish() {
+Result<SysfsMap> SysfsReader::finish() {
   auto graph = graph_.build();
   if (!graph.ok()) return graph.status();
   map_.graph = std::move(graph).value();
@@ -214,7 +214,7 @@ Result<SysfsMap> Reader::finish() {
 Result<SysfsMap> read_sysfs(const std::string& root, const SysfsWish& wish) {
   if (wish.nics.size() > kMostWished || wish.chips.size() > kMostWished)
     return Status(Code::invalid, fmt::format("more than {} NICs or chips are asked for", kMostWished));
-  Reader reader(root);
+  SysfsReader reader(root);
   reader.read_parts();
   for (const std::string& nic : wish.nics) reader.add_nic(wish.nic_class, nic);
   for (const PciAddress& chip : wish.chips) reader.add_chip(chip);

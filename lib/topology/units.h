@@ -1,11 +1,15 @@
 // Amounts with their units, as people write them.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace plait::topology {
+
+// A rate or a time: finite, nothing below 0.
+inline bool is_amount(double x) noexcept { return std::isfinite(x) && x >= 0; }
 
 // "100Gb/s", "12.5GB/s", "400 Gb/s" is two words and not this: bytes a second. Powers of ten.
 std::optional<double> parse_rate(std::string_view word) noexcept;
