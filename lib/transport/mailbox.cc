@@ -22,7 +22,7 @@ uint64_t offset_in(const LinkHead* base, const void* p) noexcept {
 
 uint32_t ring_parts(const Wire& wire) noexcept { return wire.mapped != nullptr ? kParts : kNetworkParts; }
 
-std::byte* parts_of(LinkHead* head, uint32_t stream, uint32_t ring) noexcept {
+std::byte* ring_of(LinkHead* head, uint32_t stream, uint32_t ring) noexcept {
   return reinterpret_cast<std::byte*>(head) + kPartsOffset + size_t(stream) * ring * kPartBytes;
 }
 static_assert(sizeof(LinkMemory) == kPartsOffset + size_t(kStreams) * kParts * kPartBytes &&
@@ -61,7 +61,7 @@ void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   LinkHead* target = wire.mapped != nullptr ? wire.mapped : wire.shadow;
   ring_ = target->lines[stream];
   ring_parts_ = ring_parts(wire);
-  slots_ = parts_of(target, stream, ring_parts_);
+  slots_ = ring_of(target, stream, ring_parts_);
   usable_parts_ = wire.mapped == nullptr && wire.drops_pages ? 0 : ring_parts_;
   credit_ = &own->credit[stream].consumed;
   if (wire.mapped == nullptr) part_out_ = wire.shadow->parts_out[stream];
@@ -216,7 +216,7 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   stream_ = stream;
   ring_ = own->lines[stream];
   ring_parts_ = ring_parts(wire);
-  slots_ = parts_of(own, stream, ring_parts_);
+  slots_ = ring_of(own, stream, ring_parts_);
   if (wire.mapped != nullptr) {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {

@@ -100,7 +100,7 @@ Result<std::unique_ptr<Endpoint>> RailsDomain::open(uint16_t counters, uint64_t 
 }
 
 void RailsDomain::connect_failed(size_t rail, int64_t began_ns) noexcept {
-  constexpr int64_t kMs = 1'000'000, kShort = 10 * kMs, kShare = 32;
+  constexpr int64_t kShort = 10 * kMs, kShare = 32;
   const int64_t now = now_ns(), took = now - began_ns;
   if (took > kShort) not_before_ns_[rail] = now + std::min(kShare * took, 4 * kMs * options_.return_last_ms);
 }

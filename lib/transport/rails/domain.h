@@ -11,6 +11,8 @@
 
 namespace plait::transport::rails {
 
+constexpr int64_t kMs = 1'000'000;  // in nanoseconds, which all is counted in
+
 class RailsDomain final : public Rails {
  public:
   RailsDomain(std::vector<std::unique_ptr<Domain>> rails, const Options& options);

@@ -9,7 +9,6 @@ namespace plait::transport::rails {
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kSteady = 10'000 * kMs;  // who lived so long is tried soon again
 
 }  // namespace

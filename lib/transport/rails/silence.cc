@@ -9,7 +9,6 @@ namespace plait::transport::rails {
 
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kCreditNs = 20 * kMs;  // what a credit waits for others to come
 constexpr int64_t kLineNs = 100 * kMs;   // until a line goes by another rail, too
 constexpr int64_t kProbeNs = 10 * kMs;

@@ -14,9 +14,9 @@ namespace plait::transport::tcp {
 
 namespace {
 
-constexpr int64_t kHelloNs = 5'000'000'000;  // for a guest to say who it is
-constexpr int64_t kPauseNs = 100'000'000;    // without descriptors
-constexpr size_t kTold = 64;
+constexpr int64_t kHelloNs = 5'000'000'000;        // for a guest to say who it is
+constexpr int64_t kNoDescriptorsNs = 100'000'000;  // without descriptors
+constexpr size_t kMostStrangersTold = 64;
 
 bool runs_out(int error) noexcept {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
@@ -45,7 +45,7 @@ Status Door::open(const std::vector<Address>& addresses, const PortRange& range,
     addresses_.push_back(address);
     listeners_.push_back(std::move(*listener));
   }
-  told_.reserve(kTold);
+  told_.reserve(kMostStrangersTold);
   return {};
 }
 
@@ -70,7 +70,7 @@ void Door::pause(int error) noexcept {
   if (!told_pause_)
     log::warn("{}: no descriptor for a connection that came in: {}", name_, std::strerror(error));
   told_pause_ = true;
-  paused_until_ns_ = now_ns() + kPauseNs;
+  paused_until_ns_ = now_ns() + kNoDescriptorsNs;
   watch_listeners(false);
 }
 
@@ -164,7 +164,7 @@ void Door::leave(std::map<uint64_t, Guest>::iterator guest) noexcept {
 
 void Door::turned_away(const Address& from, const char* why) noexcept {
   const Address address = from.with_port(0);
-  if (told_.size() == kTold || std::ranges::find(told_, address) != told_.end()) return;
+  if (told_.size() == kMostStrangersTold || std::ranges::find(told_, address) != told_.end()) return;
   told_.push_back(address);
   log::warn("{}: a connection from {} was sent away: {}", name_, to_string(from), why);
 }

@@ -15,8 +15,8 @@ namespace plait::transport::tcp {
 
 namespace {
 
-constexpr int64_t kDialNs = 3'000'000'000;  // then the next address is tried
-constexpr int64_t kPauseNs = 10'000'000;    // after all were tried, doubled
+constexpr int64_t kDialNs = 3'000'000'000;     // then the next address is tried
+constexpr int64_t kFirstPauseNs = 10'000'000;  // after all were tried, doubled
 constexpr int64_t kPauseMostNs = 1'000'000'000;
 
 bool no_descriptors(int error) noexcept { return error == EMFILE || error == ENFILE; }
@@ -94,7 +94,7 @@ Status Link::missed(const Parties& parties, int error) {
   phase_ = Phase::waiting;
   due_ns_ = now_ns();
   if (++route_ % parties.routes.size() != 0) return {};
-  pause_ns_ = std::clamp(pause_ns_ * 2, kPauseNs, kPauseMostNs);
+  pause_ns_ = std::clamp(pause_ns_ * 2, kFirstPauseNs, kPauseMostNs);
   due_ns_ += pause_ns_;
   return {};
 }
