@@ -12,7 +12,7 @@ namespace {
 constexpr double kSuspicious = 1.15;
 constexpr int kAgain = 3;
 
-std::string known(double us) { return us < 0 ? "-" : number(us); }
+std::string known_text(double us) { return us < 0 ? "-" : number(us); }
 
 // "# 2 hosts of 4 ranks", once.
 void print_machine(const std::string& lines) {
@@ -27,11 +27,11 @@ void explain(const Comparison& c) {
   for (size_t i = 1; i < c.standings.entrants.size(); ++i) {
     const Entrant& e = c.standings.entrants[i];
     std::printf("  %10zu %8s %c %-20s %9s %c %9s %9s\n", c.what.bytes(), c.what.in_place ? "yes" : "no",
-                e.chosen ? '*' : ' ', e.algorithm.c_str(), known(e.predicted_us).c_str(),
+                e.chosen ? '*' : ' ', e.algorithm.c_str(), known_text(e.predicted_us).c_str(),
                 e.predicted_us < 0 ? ' '
                 : e.simulated      ? 's'
                                    : 'f',
-                known(e.tuned_us).c_str(), number(e.time_us()).c_str());
+                known_text(e.tuned_us).c_str(), number(e.time_us()).c_str());
   }
 }
 

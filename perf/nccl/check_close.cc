@@ -185,7 +185,7 @@ Status close_listen_while_connecting(const Job& job) {
   return side.close();
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kCloseChecks[] = {
     {14, "closeRecv with 16 receives outstanding, sends after", closing<receive_side_first>},
     {14, "closeSend with sends outstanding, receives after", closing<send_side_first>},
     {14, "ten times, either half first", again_and_again},
@@ -197,6 +197,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> close_checks() { return kChecks; }
+std::span<const Named> close_checks() { return kCloseChecks; }
 
 }  // namespace plait::nccl_drive

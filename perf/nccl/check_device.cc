@@ -104,7 +104,7 @@ Status wrong_classes(const Job& job) {
   return Status();
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kDeviceChecks[] = {
     {15, "iflush of the host's memory", host_flush},
     {15, "memory of a device, which the host's stands for", faked_device},
     {15, "regMrDmaBuf", dmabuf},
@@ -114,6 +114,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> device_checks() { return kChecks; }
+std::span<const Named> device_checks() { return kDeviceChecks; }
 
 }  // namespace plait::nccl_drive

@@ -182,7 +182,7 @@ Status in_the_handshake(const Job& job) {
   return side.close();
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kFailureChecks[] = {
     {13, "peer killed, receives wait", receives_wait},
     {13, "peer killed, sends wait", sends_wait},
     {13, "peer killed in the middle of 32 MiB", in_a_message},
@@ -192,6 +192,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> failure_checks() { return kChecks; }
+std::span<const Named> failure_checks() { return kFailureChecks; }
 
 }  // namespace plait::nccl_drive

@@ -22,7 +22,7 @@ Status begin(Side& side, Listening* listening) {
   return side.listen(&listening->handle, &listening->comm);
 }
 
-Status end(Side& side, Listening& listening, Link& link) {
+Status end_connection(Side& side, Listening& listening, Link& link) {
   PLAIT_TRY(prove(side, link));
   PLAIT_TRY(side.close(link));
   PLAIT_TRY(side.close_listen(listening.comm));
@@ -37,7 +37,7 @@ Status connect_first(const Job& job) {
   for (int i = 0; i < kPolls && link.send == nullptr; ++i)
     PLAIT_TRY(side.connect(listening.handle, &link.send));
   PLAIT_TRY(side.join(listening.handle, listening.comm, &link));
-  return end(side, listening, link);
+  return end_connection(side, listening, link);
 }
 
 Status accept_first(const Job& job) {
@@ -50,7 +50,7 @@ Status accept_first(const Job& job) {
     if (link.receive != nullptr) return broken("accept gave a comm before anybody connected");
   }
   PLAIT_TRY(side.join(listening.handle, listening.comm, &link));
-  return end(side, listening, link);
+  return end_connection(side, listening, link);
 }
 
 Status by_turns(const Job& job) {
@@ -258,7 +258,7 @@ Status nobody_listens(const Job& job) {
   return not_exercised("connect to nobody was still under way after 1 s, which is allowed");
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kHandshakeChecks[] = {
     {3, "listen gives a comm and writes 128 bytes at most", listen_again},
     {3, "fresh copies of a handle are connections of their own", fresh_copies},
     {4, "connect first, to itself", connect_first},
@@ -274,6 +274,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> handshake_checks() { return kChecks; }
+std::span<const Named> handshake_checks() { return kHandshakeChecks; }
 
 }  // namespace plait::nccl_drive

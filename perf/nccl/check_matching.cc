@@ -189,7 +189,7 @@ Status too_many(const Job& job) {
   });
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kMatchingChecks[] = {
     {10, "100 messages of one tag in the order they were posted", in_order},
     {10, "groups of maxRecvs, sent in reverse", by_tag},
     {10, "groups of 1 to maxRecvs", every_size_of_group},
@@ -203,6 +203,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> matching_checks() { return kChecks; }
+std::span<const Named> matching_checks() { return kMatchingChecks; }
 
 }  // namespace plait::nccl_drive

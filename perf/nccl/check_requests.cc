@@ -165,7 +165,7 @@ Status optional_completion(const Job& job) {
   });
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kRequestsChecks[] = {
     {7, "regMr, connect and close in a thread beside messages", two_threads},
     {8, "32 sends of 200 kB to a peer before any test", all_before_test},
     {8, "of 32 requests only the last is tested", last_only},
@@ -177,6 +177,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> request_checks() { return kChecks; }
+std::span<const Named> request_checks() { return kRequestsChecks; }
 
 }  // namespace plait::nccl_drive

@@ -70,7 +70,7 @@ Status ring(const Job& job) {
   return status;
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kRingChecks[] = {
     {4, "ring of 2 processes", ring<2>},
     {4, "ring of 3 processes", ring<3>},
     {4, "ring of 8 processes", ring<8>},
@@ -78,6 +78,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> ring_checks() { return kChecks; }
+std::span<const Named> ring_checks() { return kRingChecks; }
 
 }  // namespace plait::nccl_drive

@@ -214,7 +214,7 @@ Status garbage_device_handles(const Job& job) {
   return side.close();
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kSetupChecks[] = {
     {1, "no function null; init, devices, finalize", begin_and_end, Needs::nothing, Needs::communicator},
     {4, "connect and accept, to itself", link_to_itself, Needs::communicator, Needs::link},
     {14, "both halves of an idle connection close in one thread", close_of_idle, Needs::link, Needs::close},
@@ -230,6 +230,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> setup_checks() { return kChecks; }
+std::span<const Named> setup_checks() { return kSetupChecks; }
 
 }  // namespace plait::nccl_drive

@@ -231,7 +231,7 @@ Status no_room(const Job& job) {
   return alone(job, [](Side& side, const Link& link) { return too_long(side, link, 64, 0); });
 }
 
-constexpr Named kChecks[] = {
+constexpr Named kSizesChecks[] = {
     {11, "test with NULL sizes", no_sizes},
     {11, "sizes of a group, none for what is empty", sizes_of_groups},
     {11, "oldest first", in_this_order<Order::oldest>},
@@ -251,6 +251,6 @@ constexpr Named kChecks[] = {
 
 }  // namespace
 
-std::span<const Named> size_checks() { return kChecks; }
+std::span<const Named> size_checks() { return kSizesChecks; }
 
 }  // namespace plait::nccl_drive

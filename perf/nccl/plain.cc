@@ -14,7 +14,7 @@ namespace plait::nccl_drive {
 namespace {
 
 constexpr int kSendSeconds = 60;
-constexpr unsigned kYield = 32;  // empty reads
+constexpr unsigned kReadsToYield = 32;  // empty reads
 
 void tune(int fd) {
   const int one = 1;
@@ -80,7 +80,7 @@ Status PlainSocket::read(void* bytes, size_t size, Deadline deadline) {
     }
     if (n == 0) return Status(Code::peer, "the other end of a plain socket is gone");
     if (errno != EAGAIN && errno != EINTR) return Status::system(errno, "read from a plain socket");
-    if (++spins % kYield == 0) ::sched_yield();  // as a measured plugin's process does
+    if (++spins % kReadsToYield == 0) ::sched_yield();  // as a measured plugin's process does
     if (spins % 1024 == 0 && deadline.passed()) return Status(Code::timeout, "a plain socket stood still");
   }
   return Status();

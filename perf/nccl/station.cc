@@ -9,7 +9,8 @@
 namespace plait::nccl_drive {
 namespace {
 
-constexpr unsigned kYield = 256, kLook = 4096;  // empty tests between yields, and looks at the clock
+constexpr unsigned kTestsToYield = 256,
+                   kTestsToLook = 4096;  // empty tests between yields, and looks at the clock
 
 // Empty polls: NCCL yields when it is idle, so that a plugin's own threads come to run.
 class Spin {
@@ -18,8 +19,8 @@ class Spin {
   // Something moved: the wait begins anew, at the next look.
   void moved() { polls_ = 0, renew_ = true; }
   Status idle(const char* what) {
-    if (++polls_ % kYield == 0) ::sched_yield();
-    if (polls_ % kLook != 0) return Status();
+    if (++polls_ % kTestsToYield == 0) ::sched_yield();
+    if (polls_ % kTestsToLook != 0) return Status();
     if (std::exchange(renew_, false)) end_ = side_.deadline();
     return end_.passed() ? side_.late(std::string(what) + " was not done") : Status();
   }
