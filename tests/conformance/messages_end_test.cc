@@ -10,8 +10,6 @@
 namespace plait::transport::conformance {
 namespace {
 
-constexpr size_t kLong = 3 * kEagerBytes;
-
 // Who has nothing more to wait for moves its links no more, and its messages arrive.
 TEST_P(Messages, SendsThatAreDoneHaveLeft) {
   Pair& p = pair();

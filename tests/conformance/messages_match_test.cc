@@ -4,8 +4,6 @@
 namespace plait::transport::conformance {
 namespace {
 
-constexpr size_t kLong = 3 * kEagerBytes;
-
 // Every way that a message can take, with sizes around the borders of each.
 TEST_P(Messages, BytesOfAllSizesArrive) {
   for (bool mapped : {true, false}) {

@@ -4,8 +4,6 @@
 namespace plait::transport::conformance {
 namespace {
 
-constexpr size_t kLong = 3 * kEagerBytes;
-
 TEST_P(Messages, Point12_ReceivesMayBeLongerThanTheirMessages) {
   Pair& p = pair();
   uint8_t seed = 1;
