@@ -14,7 +14,6 @@ namespace plait::runtime {
 using transport::LinkHead;
 using transport::LinkMemory;
 using transport::NetworkLinkMemory;
-using transport::State;
 
 namespace {
 
@@ -245,8 +244,9 @@ Status Peer::talk() {
   }
   if (stage_ == Stage::connecting) {
     local_.fabric->domain(way_)->poll({});
-    if (endpoint_->state() == State::failed) return answer({Code::peer, std::string(endpoint_->error())});
-    if (endpoint_->state() != State::ready) return {};
+    if (endpoint_->state() == transport::State::failed)
+      return answer({Code::peer, std::string(endpoint_->error())});
+    if (endpoint_->state() != transport::State::ready) return {};
     PLAIT_TRY(answer(link_up()));
     stage_ = Stage::answered;
   }
