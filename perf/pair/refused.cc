@@ -17,6 +17,7 @@ constexpr const char* kCrypto =
 constexpr const char* kReliable = "connections are reliable ones (RC), which have no such thing";
 constexpr const char* kMulticast = "a connection has two ends: nothing is sent to a multicast group";
 constexpr const char* kMemory = "memory is of this process, in pages of the kernel's choice";
+constexpr const char* kGpu = "no transport reaches memory of GPUs yet: memory is the host's";
 constexpr const char* kRate =
     "messages leave as fast as they can; TCP can be held back (-d 'tcp?pacing=100M', in bytes a second)";
 constexpr const char* kPorts = "name both ports as rails: -d verbs:mlx5_0/1,verbs:mlx5_0/2";
@@ -79,6 +80,9 @@ constexpr Row kRefused[] = {
     {all, {"--ipv6", false, kWhere}},
     {all, {"--source_ip", true, "-d tcp:ADDRESS, or PLAIT_IFACE, says where connections leave from"}},
     {all, {"--pkey_index", true, "connections are in the partition of index 0"}},
+    {all, {"--use_cuda", true, kGpu}},
+    {all, {"--use_cuda_bus_id", true, kGpu}},
+    {all, {"--use_rocm", true, kGpu}},
     {all, {"--mmap", true, kMemory}},
     {all, {"--mmap-offset", true, kMemory}},
     {all, {"--use_hugepages", false, kMemory}},
