@@ -210,6 +210,9 @@ class Communicator {
   void link_ended(int32_t rank, Status status) noexcept;
   void expect_cause() noexcept;
   void fail_ended() noexcept;
+  struct Ended;
+  Ended* ended(int32_t r) noexcept;
+  Ended* suspect() noexcept;
   Status loss_of(int32_t rank, std::string_view why) const;
   // blame.cc: who is to blame when an operation does not end.
   void check_calls() noexcept;
@@ -292,13 +295,14 @@ class Communicator {
     Deadline deadline;  // for the operation that this rank is in
   } later_;
 
-  // A link ended, or did not come about, and why its rank left may be on its way.
+  // Links that ended, or did not come about, and why their ranks left may be on its way.
   struct Ended {
     int32_t rank = -1;
     Status status;
     Deadline deadline;
+    bool here = false;  // it said so since
   };
-  std::optional<Ended> ended_;
+  std::vector<Ended> ended_;
 
   std::atomic<bool> abort_{false};
   mutable std::mutex error_mutex_;  // the two below

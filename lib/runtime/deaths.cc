@@ -1,4 +1,6 @@
 // Ranks that are gone, and links that ended: with their ranks, or by themselves.
+#include <algorithm>
+
 #include "runtime/communicator.h"
 
 namespace plait::runtime {
@@ -48,22 +50,36 @@ void Communicator::peer_died(int32_t r) noexcept {
 // The rank may have failed, told so and left: what it told by this link may be lost, and over the group,
 // which has it in order before the end of that rank, news takes longer. If it is still there, it says so.
 void Communicator::link_ended(int32_t r, Status status) noexcept {
-  if (ended_) return;
-  ended_ = Ended{r, std::move(status), Deadline::in_ms(kReasonMs)};
+  if (ended(r) != nullptr) return;
+  ended_.push_back({r, std::move(status), Deadline::in_ms(kReasonMs)});
   group_->tell({kLinkEnded, -1, r, 0, 0, ""});
   group_->poll();
 }
 
 // The peer is there still. Perhaps it was a third rank, whose device lies between the two: its word takes a
-// moment.
+// moment. Where that one cannot speak, being stopped, its own link has ended, too.
 void Communicator::expect_cause() noexcept {
+  Ended& left = *suspect();
   const Deadline soon = Deadline::in_ms(kCauseMs);
-  if (soon.left_ns() < ended_->deadline.left_ns()) ended_->deadline = soon;
+  if (soon.left_ns() < left.deadline.left_ns()) left.deadline = soon;
 }
 
 void Communicator::fail_ended() noexcept {
   if (left_ || group_->all_left() || later_.number != 0) return;
-  fail(ended_->status, ended_->rank);
+  const Ended& it = *suspect();
+  fail(it.status, it.rank);
+}
+
+Communicator::Ended* Communicator::ended(int32_t r) noexcept {
+  const auto it = std::ranges::find(ended_, r, &Ended::rank);
+  return it != ended_.end() ? &*it : nullptr;
+}
+
+// Of those whose links ended, the first that has not said that it is here; else the first. Null: none ended.
+Communicator::Ended* Communicator::suspect() noexcept {
+  const auto it = std::ranges::find(ended_, false, &Ended::here);
+  if (it != ended_.end()) return &*it;
+  return ended_.empty() ? nullptr : &ended_.front();
 }
 
 }  // namespace plait::runtime

@@ -115,8 +115,11 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
   if (notice.kind == bootstrap::Notice::kLost && known) return lost(notice.culprit, notice.text);
   if (notice.kind == kLinkEnded && notice.culprit == config_.rank)
     return group_->tell({kStillHere, -1, notice.origin, 0, 0, ""});
-  if (notice.kind == kStillHere && notice.culprit == config_.rank && ended_ && ended_->rank == notice.origin)
+  Ended* const its_link = ended(notice.origin);
+  if (notice.kind == kStillHere && notice.culprit == config_.rank && its_link != nullptr) {
+    its_link->here = true;
     return expect_cause();
+  }
   if (notice.kind == kChildFailed && child_news_.size() < kMostNews) child_news_.push_back(notice);
   if (notice.kind != kBroken && notice.kind != bootstrap::Notice::kFailed) return;
   Code code = Code::internal;
@@ -130,8 +133,7 @@ void Communicator::hear(const bootstrap::Notice& notice) noexcept {
   if (code == Code::peer && culprit == notice.origin)
     return fail({code, notice.text + from + " " + phase()}, culprit);
   // Of a link between the two, which this rank saw end as well.
-  if (code == Code::peer && culprit == config_.rank && ended_ && ended_->rank == notice.origin)
-    return fail_ended();
+  if (code == Code::peer && culprit == config_.rank && its_link != nullptr) return fail_ended();
   // A board tells the same with what this rank itself was doing.
   if (notice.origin >= 0 && notice.origin < config_.size && peer(notice.origin) &&
       peer(notice.origin)->ready()) {
@@ -166,7 +168,7 @@ void Communicator::check_peers() noexcept {
   }
   if (is_broken_.load(std::memory_order_relaxed)) return;
   if (later_.number != 0 && (head_ == nullptr || later_.deadline.passed())) return fail_later();
-  if (ended_ && ended_->deadline.passed()) fail_ended();
+  if (const Ended* one = suspect(); one != nullptr && one->deadline.passed()) fail_ended();
   if (is_broken_.load(std::memory_order_relaxed)) return;
   if (head_ != nullptr) check_calls();
   if (is_broken_.load(std::memory_order_relaxed)) return;

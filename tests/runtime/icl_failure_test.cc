@@ -131,8 +131,8 @@ TEST(IclFailure, ADeadChipIsNamedWithItsRank) {
   }
 }
 
-// Its links stay up, and its chip takes what comes: its rank does nothing. Once it goes on it is told. (Who first hears of
-// it on the way to the chip behind says that rank's name with it.)
+// Its links stay up, and its chip takes what comes: its rank does nothing. Once it goes on it is told. (Links
+// to the chips behind it end with its own.)
 TEST(IclFailure, AStoppedProcessIsNamedByItsChip) {
   constexpr int kStopped = 2;
   Trial trial("ring 4", 4, "silent=1s");
@@ -145,7 +145,7 @@ TEST(IclFailure, AStoppedProcessIsNamedByItsChip) {
       kEndless,
       [](int rank, const Outcome& o) {
         if (rank == kStopped) return o.status == PLAIT_OK ? std::string("it was not told") : std::string();
-        return expect_words(o, {"chip 2", "silent", "process"});
+        return expect_words(o, {"chip 2", "silent", "rank 2"});
       },
       stop);
 }
