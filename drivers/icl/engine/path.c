@@ -33,7 +33,10 @@ static icl_status check_link(struct icl_engine* e, uint32_t chip, uint32_t port,
                              uint64_t since_ns, uint64_t now, char* why, size_t room) {
   const struct icl_port_words* words = icl_port_words(&e->window, chip, port);
   const uint64_t down = icl_down_ns(e, chip, port);
-  const bool is_down = (atomic_load(&words->trained) & 0xff) == ICL_PORT_DOWN;
+  // The far end may have noticed first.
+  const struct icl_port_words* far_words = icl_port_words(&e->window, far_chip, far_port);
+  const bool is_down = (atomic_load(&words->trained) & 0xff) == ICL_PORT_DOWN ||
+                       (atomic_load(&far_words->trained) & 0xff) == ICL_PORT_DOWN;
   if (down <= since_ns || down > now) return ICL_OK;
   snprintf(why, room, "the link from chip %u port %u to chip %u port %u %s %llu ms ago: %s", chip, port, far_chip, far_port,
            is_down ? "went down" : "was lost", (unsigned long long)((now - down) / 1000000),
