@@ -22,6 +22,9 @@ struct Algorithm {
   // Every chunk is folded 0..n-1 as one declared chain: all such algorithms give the same bits, whatever n is
   // made of (rule 8).
   bool deterministic = false;
+  // Each result is encoded by one rank, or by none, when messages are (coded.h): fit for codecs that lose
+  // something, since all ranks hold the same bits.
+  bool one_wire = true;
   // Lanes that steps of any rank may use, 0 up to lanes - 1: all ranks share out their streams alike.
   uint32_t lanes = 1;
   // Whether there is a program for n ranks.

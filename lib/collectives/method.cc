@@ -33,6 +33,7 @@ Method method_of(const Algorithm& row, int32_t ranks) {
            .lanes = row.lanes,
            .rank_order = row.rank_order,
            .deterministic = row.deterministic,
+           .one_wire = row.one_wire,
            .row = &row};
   m.has[0] = m.has[1] = row.accepts(ranks);
   if (!m.has[0]) return m;
@@ -63,7 +64,9 @@ Result<Method> method_of(std::shared_ptr<const Composition> composition, std::st
            .ranks = c.n(),
            .chunks = c.chunks(),
            .lanes = c.lanes(),
-           .rank_order = c.rank_order()};
+           .rank_order = c.rank_order(),
+           .one_wire = true};
+  for (const Composition::Part& part : c.parts()) m.one_wire = m.one_wire && part.row->one_wire;
   for (const Composition::Part& part : c.parts()) {
     const auto outline = outline_of(part.row->collective, part.row->name, part.members);
     if (!outline) {

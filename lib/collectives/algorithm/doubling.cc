@@ -51,6 +51,7 @@ constexpr Algorithm kDoublingRows[] = {
      .collective = Collective::allreduce,
      .min_credits = {0, 0},
      .rank_order = true,
+     .one_wire = false,
      .accepts = rows::any_number,
      .chunks = rows::one,
      .append = [](Builder& b, const Group& g, int, const Blocks& v) { doubling_allreduce(b, g, v.all()); },

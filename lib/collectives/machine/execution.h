@@ -16,8 +16,9 @@ namespace plait::collectives {
 template <class Value>
 class Execution {
  public:
-  Execution(Collective collective, int root, std::span<const Program> programs)
-      : collective_(collective), programs_(programs) {
+  // `exact`: codecs bring back what was encoded.
+  Execution(Collective collective, int root, std::span<const Program> programs, bool exact = false)
+      : collective_(collective), programs_(programs), exact_(exact) {
     auto n = int(programs.size());
     for (const Program& p : programs) {
       Cells cells(p);
@@ -104,8 +105,9 @@ class Execution {
     for (uint32_t k = 0; k < s.count; k++) {
       const Cell *left = nullptr, *right = nullptr;
       PLAIT_TRY(load(p, step, s.src, k, left));
-      if (s.op == Op::copy) {
-        store(p, s, k, Value(left->value));
+      if (s.op != Op::reduce && s.op != Op::decode_reduce) {
+        const bool lossy = s.op == Op::encode && !exact_;
+        store(p, s, k, lossy ? left->value.coded(uint32_t(p.rank), step) : Value(left->value));
         continue;
       }
       PLAIT_TRY(load(p, step, s.src2, k, right));
@@ -155,6 +157,7 @@ class Execution {
 
   Collective collective_;
   std::span<const Program> programs_;
+  const bool exact_;
   std::vector<std::vector<Cell>> state_;                        // of each rank, by its Cells
   std::unordered_map<uint32_t, std::vector<Value>> in_flight_;  // by receive
   std::vector<Value> message_;

@@ -109,6 +109,10 @@ Status Graph::meet(const End& send, const End& receive) {
   if (!same_chunks(program(send.node), first(send.node), program(receive.node), first(receive.node))) {
     return {Code::invalid, describe(send.node) + " meets " + describe(receive.node) + ": other chunks"};
   }
+  if ((step(send.node).src.in() == Buffer::wire) != (step(receive.node).dst.in() == Buffer::wire)) {
+    return {Code::invalid, describe(send.node) + " meets " + describe(receive.node) +
+                               ": one is of a wire, the other of a value"};
+  }
   nodes_[send.node].match = receive.node;
   nodes_[receive.node].match = send.node;
   return {};

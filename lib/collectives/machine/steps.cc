@@ -68,7 +68,6 @@ class StepChecker {
 
   // What is wrong with a step; empty when nothing is.
   std::string fault(const Step& s) const {
-    if (s.op > Op::reduce) return "steps with codecs cannot be proved yet";
     if (s.count == 0 || !inside({0, p_.chunks}, s.chunk, s.count)) {
       return fmt::format("no such chunks, there are {}", p_.chunks);
     }
@@ -78,8 +77,9 @@ class StepChecker {
     }
     if ((s.dst.in() == Buffer::none) != sends(s.op)) return "every step but a send has a dst";
     if ((s.src.in() == Buffer::none) != (s.op == Op::recv)) return "every step but a recv has a src";
-    if ((s.src2.in() == Buffer::none) != (s.op != Op::reduce))
-      return "a reduce, and nothing else, has a src2";
+    if ((s.src2.in() == Buffer::none) != (s.op != Op::reduce && s.op != Op::decode_reduce))
+      return "a fold of two places, and nothing else, has a src2";
+    if (std::string why = wire_fault(s); !why.empty()) return why;
     for (Place place : {s.src, s.src2, s.dst}) {
       if (std::string why = place_fault(s, place); !why.empty()) return why;
     }
@@ -90,14 +90,28 @@ class StepChecker {
     return {};
   }
 
+  // Wires are encoded, decoded, moved and copied (rule 9).
+  static std::string wire_fault(const Step& s) {
+    auto wire = [](Place p) { return p.in() == Buffer::wire; };
+    const bool encodes = s.op == Op::encode, decodes = s.op == Op::decode, folds = s.op == Op::decode_reduce;
+    const bool touches = wire(s.src) || wire(s.src2) || wire(s.dst);
+    if (touches && (s.count != 1 || (s.flags & kMore) != 0)) return "touches more than one wire";
+    if (encodes) return !wire(s.src) && wire(s.dst) ? "" : "encodes not from a value to a wire";
+    if (decodes) return wire(s.src) && !wire(s.dst) ? "" : "decodes not from a wire to a value";
+    if (folds)
+      return !wire(s.src) && wire(s.src2) && !wire(s.dst) ? "" : "folds other than a value and a wire";
+    if (s.op == Op::copy && wire(s.src) != wire(s.dst)) return "copies between a wire and a value";
+    if ((s.op == Op::reduce || s.op == Op::recv_reduce) && touches) return "folds a wire without decoding it";
+    return {};
+  }
+
   std::string place_fault(const Step& s, Place place) const {
     if (place.in() == Buffer::none) return {};
     uint32_t slots = slots_of(p_, place.in());
     if (!inside({0, slots}, place.slot, s.count)) {
       return fmt::format("{}+{} is out of bounds, there are {} slots", describe(place), s.count, slots);
     }
-    if (place.in() == Buffer::scratch) return {};
-    if (place.in() == Buffer::wire) return "steps with codecs cannot be proved yet";
+    if (place.in() == Buffer::scratch || place.in() == Buffer::wire) return {};
     for (uint32_t k = 0; k < s.count; k++) {
       if (place.slot + k != slot_of(collective_, place.in(), uint32_t(n_), uint32_t(p_.rank), s.chunk + k))
         return fmt::format("chunk {} does not lie in {}", s.chunk + k,

@@ -78,7 +78,7 @@ class Prover {
   }
 
   Status prove_values(Proof& proof) {
-    Execution<Fingerprint> execution(goal_.collective, goal_.root, programs_);
+    Execution<Fingerprint> execution(goal_.collective, goal_.root, programs_, goal_.exact);
     PLAIT_TRY(execution.run(*graph_, *order_, [](const Fingerprint&) { return std::string(); }));
     proof.rank_order = proof.deterministic = true;
     for (uint32_t chunk = 0; chunk < chunks(); chunk++) PLAIT_TRY(check_chunk(execution, chunk, proof));
@@ -115,7 +115,7 @@ class Prover {
   // Says by explicit counts what is wrong in an output, at the first step that makes something wrong if there
   // is one.
   Status explain(uint32_t rank, uint32_t chunk) const {
-    Execution<Contributions> execution(goal_.collective, goal_.root, programs_);
+    Execution<Contributions> execution(goal_.collective, goal_.root, programs_, goal_.exact);
     PLAIT_TRY(execution.run(*graph_, *order_, [](const Contributions& sum) -> std::string {
       for (auto [q, times] : sum.entries) {
         if (times > 1) return fmt::format("holds rank {}'s contribution twice", q);
@@ -153,7 +153,7 @@ class Prover {
   Status explain_tree(uint32_t one, uint32_t other, uint32_t chunk) const {
     std::string how;
     if (n_ <= 16) {  // longer ones help nobody
-      Execution<Expression> execution(goal_.collective, goal_.root, programs_);
+      Execution<Expression> execution(goal_.collective, goal_.root, programs_, goal_.exact);
       PLAIT_TRY(execution.run(*graph_, *order_, [](const Expression&) { return std::string(); }));
       how = fmt::format(": {}, there {}", execution.output(other, chunk).text,
                         execution.output(one, chunk).text);
@@ -174,7 +174,7 @@ class Prover {
   }
 
   Status prove_barrier(Proof& proof) const {
-    Execution<Contributions> execution(goal_.collective, goal_.root, programs_);
+    Execution<Contributions> execution(goal_.collective, goal_.root, programs_, goal_.exact);
     PLAIT_TRY(execution.run(*graph_, *order_, [](const Contributions&) { return std::string(); }));
     for (uint32_t rank = 0; rank < n_; rank++) {
       for (uint32_t chunk = 0; chunk < chunks(); chunk++) {

@@ -14,6 +14,7 @@ namespace plait::collectives {
 struct Goal {
   Collective collective = Collective::allreduce;
   int root = 0;  // where the collective has one
+  bool exact = false;  // codecs bring back every bit
 };
 
 struct Proof {
@@ -41,7 +42,9 @@ struct Proof {
 //   - each output holds each contribution that it should hold once, and nothing else; a barrier is reached
 //   from all;
 //   - avg scales each folded chunk once, after its last fold;
-//   - all ranks of an allreduce associate a chunk alike, so that they hold the same bits;
+//   - all ranks of an allreduce associate a chunk alike, so that they hold the same bits: what a codec
+//   returns, unless it is exact, is another value than what was encoded, and another each time;
+//   - wires are encoded, decoded, moved and copied, and nothing else;
 //   - programs that say that they keep the order of ranks do.
 // O(steps + places); a refusal runs once more to find its words. Does not look at Program::min_credits.
 Proof prove(const Goal& goal, std::span<const Program> programs);

@@ -2,7 +2,7 @@
 //   Fingerprint    in five words, for proofs: each rank's contribution how often, in which sequence, how
 //   associated Contributions  by explicit counts, for barriers and to name what a refused program does wrong
 //   Expression     as text, to show two associations that differ
-// All have atom(rank, chunk), join(left, right, flags of the step), empty() and `scalings`.
+// All have atom(rank, chunk), join(left, right, flags of the step), coded(rank, step), empty() and `scalings`.
 #pragma once
 
 #include <algorithm>
@@ -43,6 +43,12 @@ struct Fingerprint {
             mix(std::min(l.tree, r.tree), std::max(l.tree, r.tree), kind),
             l.scalings + r.scalings + (flags & kLast ? 1u : 0u)};
   }
+  // What is left of it by a codec that loses something, at a step that encodes: none other loses the same.
+  Fingerprint coded(uint32_t rank, uint32_t step) const noexcept {
+    Fingerprint lossy = *this;
+    lossy.tree = mix(tree, uint64_t(rank) << 32 | step, 6);
+    return lossy;
+  }
   bool empty() const noexcept { return power == 0; }
 };
 
@@ -72,6 +78,7 @@ struct Contributions {
     }
     return sum;
   }
+  Contributions coded(uint32_t, uint32_t) const { return *this; }
   bool empty() const noexcept { return entries.empty(); }
 };
 
@@ -83,6 +90,9 @@ struct Expression {
   static Expression join(const Expression& l, const Expression& r, uint8_t flags) {
     // A chain is written without parentheses around its partial sums.
     return {(flags & kChain ? "" : "(") + l.text + "+" + r.text + (flags & kChain ? "" : ")"), 0};
+  }
+  Expression coded(uint32_t rank, uint32_t step) const {
+    return {text + " encoded by rank " + std::to_string(rank) + " step " + std::to_string(step), scalings};
   }
   bool empty() const noexcept { return text.empty(); }
 };
