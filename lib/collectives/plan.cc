@@ -7,6 +7,7 @@
 
 #include "collectives/choice/levels.h"
 #include "collectives/chunkwise.h"
+#include "collectives/coded.h"
 #include "collectives/entry.h"
 #include "collectives/machine/cost.h"
 #include "transport/mailbox.h"
@@ -15,15 +16,26 @@ namespace plait::collectives {
 
 namespace {
 
+// Bytes are those that messages have.
+uint64_t wire_bytes(const Shape& shape) {
+  return shape.encoding.which == Encoded::none ? shape.bytes
+                                               : uint64_t(double(shape.bytes) * shape.encoding.ratio);
+}
+
 Question question_of(const Shape& shape) {
   return {.collective = shape.collective,
-          .bytes = shape.bytes,
+          .bytes = wire_bytes(shape),
           .root = shape.root,
           .in_place = shape.in_place,
           .uneven = shape.uneven || !shape.lengths_known,
           .commutes = shape.commutes,
           .deterministic = shape.deterministic,
           .lengths_known = shape.lengths_known};
+}
+
+// Do all ranks hold the same bits of what they share?
+bool is_fit(const Method& method, const Encoding& encoding) {
+  return encoding.which == Encoded::none || encoding.exact || method.one_wire;
 }
 
 bool any(const Method&) { return true; }
@@ -35,6 +47,19 @@ bool all_in_place(const Shape& s) { return s.in_place && !s.uneven && !rooted(s.
 
 }  // namespace
 
+bool encodes(Collective collective) noexcept {
+  switch (collective) {
+    case Collective::allreduce:
+    case Collective::reduce:
+    case Collective::reduce_scatter:
+    case Collective::allgather:
+    case Collective::broadcast:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Planner::Planner(int32_t rank, int32_t size) : rank_(rank), size_(size), methods_(size) {
   seat({.ranks = size});
 }
@@ -42,6 +67,7 @@ Planner::Planner(int32_t rank, int32_t size) : rank_(rank), size_(size), methods
 void Planner::seat(const Seating& seating) {
   add_levels(methods_, seating);
   note_ = levels_note(seating);
+  host_of_ = seating.host_of;
   chooser_ = std::make_unique<Chooser>(
       room_of(seating), methods_,
       [this](const Method& method, const Question& question) { return runs(method, question); });
@@ -49,7 +75,13 @@ void Planner::seat(const Seating& seating) {
 
 Result<const Method*> Planner::choose(const Shape& shape) {
   if (!shape.algorithm.empty()) return by_name(shape);
-  if (const Method* method = chooser_->choose(question_of(shape))) return method;
+  const Method* best = chooser_->choose(question_of(shape));
+  if (best != nullptr && !is_fit(*best, shape.encoding)) {
+    best = nullptr;
+    for (const Weighed& c : candidates(shape))
+      if (best == nullptr && c.runs && is_fit(*c.method, shape.encoding)) best = c.method;
+  }
+  if (best != nullptr) return best;
   return Status(Code::unsupported,
                 fmt::format("no algorithm of {} fits {} ranks{}", name_of(shape.collective), size_,
                             shape.deterministic ? " and is deterministic: a chain folds up to 64 of them"
@@ -74,6 +106,8 @@ Result<const Method*> Planner::by_name(const Shape& shape) {
     if (shape.deterministic && !method->deterministic)
       return refuse("is not one of the deterministic ones: " + names(shape.collective, is_deterministic));
   }
+  if (!is_fit(*method, shape.encoding))
+    return refuse("would leave ranks with different bits by a codec that loses something");
   if (const Status bounded = this->bounded(*method); !bounded.ok()) return refuse(bounded.text());
   if (!shape.lengths_known && !moves_straight(*method)) {
     return refuse(
@@ -202,13 +236,14 @@ bool Planner::moves_straight(const Method& method) const {
 }
 
 Result<const real::Schedule*> Planner::schedule(const Method& method, int32_t root, bool in_place,
-                                                bool joined, bool entering) {
-  const uint64_t key = uint64_t(method.number) << 40 | uint64_t(uint32_t(root)) << 3 |
+                                                bool joined, bool entering, const Encoding& encoding) {
+  const uint64_t form = uint64_t(encoding.which) << 1 | uint64_t(encoding.exact);
+  const uint64_t key = uint64_t(method.number) << 40 | uint64_t(uint32_t(root)) << 6 | form << 3 |
                        uint64_t(entering) << 2 | uint64_t(joined) << 1 | uint64_t(in_place);
   if (key == latest_key_) return latest_;
   auto it = schedules_.find(key);
   if (it == schedules_.end()) {
-    auto schedule = make(method, root, in_place, joined, entering);
+    auto schedule = make(method, root, in_place, joined, entering, encoding);
     if (!schedule.ok()) return schedule.status();
     it = schedules_.emplace(key, std::make_unique<real::Schedule>(std::move(schedule).value())).first;
   }
@@ -220,7 +255,7 @@ Result<const real::Schedule*> Planner::schedule(const Method& method, int32_t ro
 // Where one rank is apart from the others, these cannot know whether its buffers are in place: they take it
 // for granted, which leaves no hazard out, where they store into its output; and need the credits of both.
 Result<real::Schedule> Planner::make(const Method& method, int32_t root, bool in_place, bool joined,
-                                     bool entering) const {
+                                     bool entering, const Encoding& encoding) const {
   const bool unknown = rooted(method.collective);
   Status status;
   auto program_of = [&](int32_t rank) {
@@ -230,13 +265,30 @@ Result<real::Schedule> Planner::make(const Method& method, int32_t root, bool in
       if (!scaled.ok()) status = scaled.status();
       program = scaled.ok() ? std::move(scaled).value() : Program();
     }
-    return joined ? program : chunkwise(program);
+    if (!joined) program = chunkwise(program);
+    if (encoding.which == Encoded::none) return program;
+    auto wired = encoded(method, root, program, encoding);
+    if (!wired.ok()) status = wired.status();
+    return wired.ok() ? std::move(wired).value() : Program();
   };
   Program mine = program_of(rank_);
   PLAIT_TRY(std::move(status));
   if (unknown && size_ > 1) mine.min_credits = std::max(method.min_credits[0], method.min_credits[1]);
   const bool look = size_ <= kGrantRanks && method.foretold;
   return real::lower(std::move(mine), look ? real::ProgramOf(program_of) : real::ProgramOf());
+}
+
+Result<Program> Planner::encoded(const Method& method, int32_t root, const Program& program,
+                                 const Encoding& encoding) const {
+  Coded how{.outputs = output_of(method.collective, size_, program.rank, root, program.chunks),
+            .exact = encoding.exact};
+  if (encoding.which == Encoded::between_hosts) {
+    how.peers.resize(size_t(size_));
+    for (size_t r = 0; r < host_of_.size(); r++) how.peers[r] = host_of_[r] != host_of_[size_t(program.rank)];
+  }
+  auto wired = coded(program, how);
+  if (wired.ok()) wired->min_credits = program.min_credits;
+  return wired;
 }
 
 }  // namespace plait::collectives

@@ -17,6 +17,17 @@
 
 namespace plait::collectives {
 
+// Which messages a codec encodes (coded.h): all, or those between hosts.
+enum class Encoded : uint8_t { none, all, between_hosts };
+struct Encoding {
+  Encoded which = Encoded::none;
+  bool exact = false;  // the codec brings back every bit
+  double ratio = 1;    // about how long a wire is, of the values it stands for
+};
+
+// Does a codec go with this collective?
+bool encodes(Collective collective) noexcept;
+
 // What a choice rests on: alike on all ranks, so that all choose alike.
 struct Shape {
   Collective collective = Collective::barrier;
@@ -29,6 +40,7 @@ struct Shape {
   bool lengths_known = true;
   bool commutes = true;        // the operator
   bool deterministic = false;  // the same bits, whatever is chosen
+  Encoding encoding = {};
   std::string_view algorithm;  // forced by name; empty: the planner's choice
 };
 
@@ -67,8 +79,9 @@ class Planner {
   // the buffers of this rank's call are. `joined`: as the program is written, else chunk by chunk
   // (chunkwise.h); real::joins() says which one a layout needs. Program::min_credits holds for all ranks of
   // the call. `entering`: contributions are scaled (entry.h).
+  // `encoding`: its messages are encoded; not with `joined`.
   Result<const real::Schedule*> schedule(const Method& method, int32_t root, bool in_place, bool joined,
-                                         bool entering = false);
+                                         bool entering = false, const Encoding& encoding = {});
 
  private:
   Result<const Method*> by_name(const Shape& shape);
@@ -77,12 +90,15 @@ class Planner {
   Status bounded(const Method& method) const;
   bool runs(const Method& method, const Question& question);
   Status lowers(const Method& method, int32_t rank, bool in_place) const;
-  Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined,
-                              bool entering) const;
+  Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined, bool entering,
+                              const Encoding& encoding) const;
+  Result<Program> encoded(const Method& method, int32_t root, const Program& program,
+                          const Encoding& encoding) const;
 
   const int32_t rank_, size_;
   Methods methods_;
   std::unique_ptr<Chooser> chooser_;
+  std::vector<int32_t> host_of_;             // of each rank; empty: all are on one
   std::string note_;                         // what the map of the machine says
   std::vector<std::optional<Status>> runs_;  // by method, in place or not
   std::unordered_map<uint64_t, std::unique_ptr<real::Schedule>> schedules_;

@@ -119,6 +119,8 @@ void View::lay_evenly() {
     even_ = even_layout(c == Collective::barrier ? 0 : job_.count, 4, chunks_);
   }
   set_segments(even_, joins(even_) && !job_.apart ? SIZE_MAX : job_.segment_bytes);
+  if (job_.codec != nullptr && !fit_segments(even_, *job_.codec, job_.segment_bytes))
+    ADD_FAILURE() << "no segment is short enough for " << job_.codec->name();
   for (int b : {0, 1}) {
     const uint64_t first = b == 0 ? even_.input_first : even_.output_first;
     for (uint32_t s = 0; s < chunks_; s++) {
@@ -202,8 +204,12 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
   call.layout = view.layout();
   if (job.added != nullptr) PLAIT_TRY(planner.add(*job.added));
   const Method& method = *planner.methods().find(job.collective(), job.name());
-  auto schedule = planner.schedule(method, job.root, view.in_place(), joins(call.layout) && !job.apart);
+  Encoding encoding;
+  if (job.codec != nullptr) encoding = {Encoded::all, job.codec->exact()};
+  auto schedule =
+      planner.schedule(method, job.root, view.in_place(), joins(call.layout) && !job.apart, false, encoding);
   if (!schedule.ok()) return schedule.status();
+  call.codec = job.codec;
   call.schedule = *schedule;
   call.fold = fold_kernel(Dtype::float32, ReduceOp::sum);
   call.same_outputs =

@@ -21,7 +21,8 @@ struct Job {
   bool uneven = false;
   bool apart = false;  // chunk by chunk, though it might be joined
   size_t segment_bytes = kSegmentBytes;
-  uint64_t seed = 0;  // of uneven parts
+  uint64_t seed = 0;                    // of uneven parts
+  const codec::Codec* codec = nullptr;  // that encodes its messages
 
   Collective collective() const { return added != nullptr ? added->collective : algorithm->collective; }
   std::string_view name() const { return added != nullptr ? added->name : algorithm->name; }

@@ -24,7 +24,8 @@ struct Descriptor {
   uint32_t reserved;
   uint64_t offset;
   uint64_t output_offset;  // where the sender's own output lies in its shared memory, or kNotShared
-  uint64_t length;         // uneven layouts: bytes of the message, all of its segments together; else 0
+  uint64_t
+      length;  // uneven layouts: bytes of the message, all of its segments together; a wire: of it; else 0
 };
 static_assert(sizeof(Descriptor) <= transport::kLinePayload && std::is_trivially_copyable_v<Descriptor>);
 

@@ -13,7 +13,11 @@ using namespace transport;
 Machine::Turn Machine::run_fold(uint32_t w, uint32_t action) noexcept {
   const Action& a = call_.schedule->actions[action];
   Run& r = run_of(w, action);
-  const size_t bytes = bytes_of(a, w);
+  if (a.wired && r.told == 0) [[unlikely]] {
+    if (!hear_length(w, a, r)) return Turn::blocked;
+    if (!status_.ok()) return Turn::done;
+  }
+  const size_t bytes = a.wired ? r.told : bytes_of(a, w);
   Arrival* arrivals = arrivals_of(w, a);
   // Sources that are still to come; the first one that is missing ends the look.
   while (r.landed < a.sources) {

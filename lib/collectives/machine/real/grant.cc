@@ -62,7 +62,7 @@ bool receiver_is_free(const Schedule& s, const Program& q, Action& a) {
 void grant(Schedule& schedule, const ProgramOf& program_of) {
   std::map<int32_t, Program> programs;
   for (Action& a : schedule.actions) {
-    if (a.kind != Kind::send || a.pieces > 0) continue;
+    if (a.kind != Kind::send || a.pieces > 0 || a.wired) continue;
     auto it = programs.find(a.peer);
     if (it == programs.end()) it = programs.emplace(a.peer, program_of(a.peer)).first;
     a.granted = receiver_is_free(schedule, it->second, a);

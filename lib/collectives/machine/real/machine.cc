@@ -23,7 +23,9 @@ Status Machine::prepare(const Call& call) {
   const size_t all_windows = kStreams / s.lanes;
   const size_t windows = std::clamp<size_t>(call.layout.segments, 1, all_windows);
   const size_t slot = round_up(call.layout.largest_segment_bytes(), kGranuleBytes);
-  const size_t scratch = slot * s.scratch * windows;
+  const uint64_t most = call.layout.largest_segment_bytes() / call.layout.element_bytes;
+  const size_t wire = call.codec == nullptr ? 0 : wire_slot_bytes(*call.codec, most);
+  const size_t scratch = (slot * s.scratch + wire * s.program.wires) * windows;
   if (scratch > scratch_room_) {
     scratch_room_ = 0;
     scratch_ = allocate_(context_, scratch);
@@ -45,7 +47,13 @@ Status Machine::prepare(const Call& call) {
     if (!gather_) return {Code::memory, "no " + std::to_string(gather) + " bytes to gather messages in"};
   }
   grow(ordinals_, links_.size() * kStreams);
+  const size_t work = call.codec == nullptr ? 0 : round_up(call.codec->work_bytes(size_t(most)), 64) + slot;
+  if (work > work_.size()) {
+    work_ = map_pages(work);
+    if (!work_) return {Code::memory, "no " + std::to_string(work) + " bytes for a codec to work in"};
+  }
   ready_for_ = &s;
+  ready_codec_ = call.codec;
   ready_bytes_ = call.layout.largest_segment_bytes();
   ready_segments_ = windows == all_windows ? UINT32_MAX : uint32_t(windows);
   return {};
@@ -54,6 +62,7 @@ Status Machine::prepare(const Call& call) {
 void Machine::rest() noexcept {
   if (bounce_) drop_pages(bounce_.data(), bounce_.size());
   if (gather_) drop_pages(gather_.data(), gather_.size());
+  if (work_) drop_pages(work_.data(), work_.size());
   if (scratch_room_ <= kRestingScratch) return;
   (void)allocate_(context_, 0);
   scratch_ = {};
@@ -72,6 +81,12 @@ void Machine::start() noexcept {
     if (!fits_program()) return;
     // Chunks of one step lie side by side in scratch, too.
     if (s.joined) scratch_slot_ = call_.layout.largest_segment_bytes();
+  }
+  if (call_.codec != nullptr) {
+    wires_at_ = std::min(windows_, call_.layout.segments) * size_t(s.scratch) * scratch_slot_;
+    const size_t most = call_.layout.largest_segment_bytes() / call_.layout.element_bytes;
+    wire_slot_ = wire_slot_bytes(*call_.codec, most);
+    spare_ = round_up(call_.codec->work_bytes(most), 64);
   }
   round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
            call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : most_in_lines());
@@ -159,11 +174,16 @@ void Machine::complete(uint32_t w, uint32_t action) noexcept {
 }
 
 Machine::Turn Machine::run(uint32_t w, uint32_t action) noexcept {
-  return call_.schedule->actions[action].kind == Kind::send ? run_send(w, action) : run_fold(w, action);
+  const Kind kind = call_.schedule->actions[action].kind;
+  if (kind >= Kind::encode) [[unlikely]]
+    return run_codec(w, action);
+  return kind == Kind::send ? run_send(w, action) : run_fold(w, action);
 }
 
 size_t Machine::offset_of(Place p, uint32_t w) const noexcept {
   if (p.in() == Buffer::scratch) return (size_t(w) * call_.schedule->scratch + p.slot) * scratch_slot_;
+  if (p.in() == Buffer::wire)
+    return wires_at_ + (size_t(w) * call_.schedule->program.wires + p.slot) * wire_slot_ + kWireOffset;
   return call_.layout.offset(p, window_[w].segment);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "collectives/codec/codec.h"
 #include "collectives/machine/real/layout.h"
 #include "collectives/machine/real/schedule.h"
 #include "collectives/reduce/reduce.h"
@@ -57,6 +58,12 @@ struct Call {
   // receiver, which may wait for a core.
   size_t eager_bytes = 0;
   bool network = false;  // some of the peers do not map memory
+  // Of schedules with wires; else null. The layout is even, and segments are such that a stream buffers the
+  // longest wire: fit_segments().
+  const codec::Codec* codec = nullptr;
+  // codec->state_bytes() for each element of the vector, Schedule::sites times one after the other.
+  std::byte* state = nullptr;
+  uint64_t seed = 0, turn = 0;  // as of codec::Piece
 };
 
 // Finds, or imports, a region of a peer by its key. Null: the key is not good.
@@ -83,6 +90,15 @@ constexpr size_t kRootedEagerBytes = transport::kPartBytes;
 // Chunks are cut into segments of at most this, so that a stream buffers a whole one.
 constexpr size_t kSegmentBytes = size_t(transport::kParts) * transport::kPartBytes;
 
+// A wire in a message: its length, then its bytes, which begin a cache line where they lie here.
+constexpr size_t kWireHead = sizeof(uint64_t);
+constexpr size_t kWireOffset = 64 - kWireHead;
+inline size_t wire_slot_bytes(const codec::Codec& codec, uint64_t elements) noexcept {
+  return 64 + round_up(codec.bound(size_t(elements)), 64);
+}
+// Cuts chunks into segments whose wires a stream buffers. False: no segment is short enough.
+bool fit_segments(Layout& layout, const codec::Codec& codec, size_t segment_bytes = kSegmentBytes) noexcept;
+
 class Machine {
  public:
   // `links` by rank, this rank's unused. `scratch` hands out memory, best where peers map it: called by
@@ -96,8 +112,8 @@ class Machine {
   Status prepare(const Call& call);
   // Is there room for it already?
   bool ready_for(const Call& call) const noexcept {
-    return call.schedule == ready_for_ && call.layout.largest_segment_bytes() <= ready_bytes_ &&
-           call.layout.segments <= ready_segments_;
+    return call.schedule == ready_for_ && call.codec == ready_codec_ &&
+           call.layout.largest_segment_bytes() <= ready_bytes_ && call.layout.segments <= ready_segments_;
   }
   // The call to run next, to be filled in while nothing is running.
   Call& call() noexcept { return call_; }
@@ -140,6 +156,7 @@ class Machine {
     uint64_t sourced = 0;  // ... or read by the transport where the result is stored
     uint32_t landed = 0;   // sources that have landed whole
     uint32_t awaited = 0;  // sequence whose acknowledgement a send awaits
+    uint32_t told = 0;     // of a wire that is received: how long it is, in bytes of its message
     Phase phase = Phase::fresh;
   };
   enum class Form : uint8_t { whole, lines, mapped, placed, parts, pulled };
@@ -194,6 +211,15 @@ class Machine {
   Turn send_pull(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
   Turn send_parts(uint32_t w, const Action& a, Run& r, const std::byte* data, size_t bytes) noexcept;
 
+  Turn run_codec(uint32_t w, uint32_t action) noexcept;
+  void encode(uint32_t w, const Action& a, size_t elements) noexcept;
+  bool decode(uint32_t w, const Action& a, Place wire, size_t elements, bool add, std::byte* to) noexcept;
+  void decode_reduce(uint32_t w, const Action& a, size_t elements) noexcept;
+  size_t wire_bytes(const Action& a, uint32_t w) const noexcept;
+  bool hear_length(uint32_t w, const Action& a, Run& r) noexcept;
+  uint64_t first_element(const Action& a, uint32_t w) const noexcept;
+  std::byte* local(Place p, uint32_t w) const noexcept { return bound(p.in()).data + offset_of(p, w); }
+
   Turn run_fold(uint32_t w, uint32_t action) noexcept;
   bool land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
             size_t bytes) noexcept;
@@ -222,6 +248,8 @@ class Machine {
   size_t bytes_of(const Action& a, uint32_t w) const noexcept {
     if (a.pieces > 0) [[unlikely]]
       return joined_bytes(a);
+    if (a.wired) [[unlikely]]
+      return wire_bytes(a, w);
     return call_.layout.bytes(a.sized_by, a.chunk, a.count, window_[w].segment);
   }
   size_t joined_bytes(const Action& a) const noexcept;
@@ -261,7 +289,11 @@ class Machine {
   const Schedule* ready_for_ = nullptr;  // what prepare() was last called for ...
   size_t ready_bytes_ = 0;               // ... the largest segment it made room for ...
   uint32_t ready_segments_ = 0;          // ... and the most segments
+  const codec::Codec* ready_codec_ = nullptr;
   size_t scratch_room_ = 0, scratch_slot_ = 0;
+  size_t wires_at_ = 0, wire_slot_ = 0;  // wires lie behind scratch
+  Mapping work_;                         // the codec's ...
+  size_t spare_ = 0;                     // ... and behind it, here, room for a segment of values
   std::vector<Window> window_;
   std::vector<Run> runs_;
   std::vector<uint32_t> waits_;

@@ -107,6 +107,8 @@ class Finder {
         o_.of[i] = operand(writers, s.src, i);
         auto right = operand(writers, s.src2, i);
         o_.of[i].insert(o_.of[i].end(), right.begin(), right.end());
+      } else if (s.op == Op::decode_reduce) {
+        o_.of[i] = {Source{kLocal, 0, 0, s.src}, Source{kLocal, 0, 0, s.src2}};
       } else if (s.flags & kEnter) {
         o_.of[i] = {Source{kLocal, 0, 0, s.src, true}};
       } else if (s.op == Op::copy && is_entry(writers.of(s.src))) {

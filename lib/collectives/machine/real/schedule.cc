@@ -41,8 +41,6 @@ class Lowering {
     s_.lanes = std::max(1u, p().lanes);
     for (uint32_t i = 0; i < p().steps.size(); i++) {
       const Step& s = p().steps[i];
-      if (s.op == Op::encode || s.op == Op::decode || s.op == Op::decode_reduce)
-        return refuse(i, "uses a codec");
       const bool piece = is_piece(p(), i);
       if (piece && (s.flags & kChain) && s.op != Op::recv)
         return refuse(i, "is part of a message of several pieces and continued by another fold");
@@ -80,14 +78,44 @@ class Lowering {
     return {};
   }
 
+  static Kind kind_of(Op op) {
+    switch (op) {
+      case Op::send:
+        return Kind::send;
+      case Op::recv:
+        return Kind::recv;
+      case Op::copy:
+        return Kind::copy;
+      case Op::encode:
+        return Kind::encode;
+      case Op::decode:
+        return Kind::decode;
+      case Op::decode_reduce:
+        return Kind::decode_reduce;
+      default:
+        return Kind::fold;
+    }
+  }
+
+  void set_codec(const Step& s, Action& a) {
+    if (a.kind == Kind::encode) {
+      a.site = encoded_[s.chunk]++;
+      s_.sites = std::max(s_.sites, a.site + 1);
+      return;
+    }
+    const Place wire = a.kind == Kind::decode ? s.src : s.src2;
+    for (const Step& from : p().steps)
+      if (receives(from.op) && from.dst == wire) a.peer = from.peer;
+  }
+
   Status make_action(uint32_t i, Action* a) {
     const Step& s = p().steps[i];
     if (o_.of[i].size() > kMaxOperands) return refuse(i, "folds more operands than one pass takes");
     if (two_from_one_peer(o_.of[i])) return refuse(i, "folds two messages of one peer at once");
-    a->kind = s.op == Op::send   ? Kind::send
-              : s.op == Op::recv ? Kind::recv
-              : s.op == Op::copy ? Kind::copy
-                                 : Kind::fold;
+    a->kind = kind_of(s.op);
+    a->swapped = (s.flags & kSwapped) != 0;
+    a->wired = s.src.in() == Buffer::wire || s.dst.in() == Buffer::wire;
+    if (a->kind >= Kind::encode) set_codec(s, *a);
     a->own = entering(o_.of[i]);
     if (a->own != kNoOperand) a->kind = Kind::fold;
     a->last = (s.flags & kLast) != 0;
@@ -180,7 +208,7 @@ class Lowering {
       for (uint32_t k = 0; k < a.nexts; k++) {
         const uint32_t to = s_.next[a.first_next + k];
         const Action& b = s_.actions[to];
-        const bool same = b.kind == Kind::send && b.pieces == 0 &&
+        const bool same = b.kind == Kind::send && b.pieces == 0 && !b.wired &&
                           s_.sources[b.first_source].place == a.dst && b.chunk == a.chunk &&
                           b.count == a.count;
         const bool fuses = same && s_.fused.size() - a.first_fused < kMostFused;
@@ -259,6 +287,7 @@ class Lowering {
     if (s_.lanes != 1) return false;
     for (const Action& a : s_.actions) {
       if (a.count > 1 || a.pieces > 0 || a.fused > 0 || (a.kind == Kind::send && a.waits > 0)) return false;
+      if (a.wired || a.kind >= Kind::encode) return false;
       for (uint32_t k = 0; k < a.sources; k++) {
         const Source& source = s_.sources[a.first_source + k];
         if (source.peer != kLocal && source.ordinal != received[source.peer]++) return false;
@@ -270,7 +299,8 @@ class Lowering {
   Schedule s_;
   const ProgramOf& program_of_;
   Operands o_;
-  std::vector<uint32_t> action_of_;  // of each step
+  std::vector<uint32_t> action_of_;       // of each step
+  std::map<uint32_t, uint32_t> encoded_;  // how often, by chunk
 };
 
 }  // namespace

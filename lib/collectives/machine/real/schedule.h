@@ -25,10 +25,13 @@ struct Source {
 };
 
 enum class Kind : uint8_t {
-  send,  // one local source to the peer
-  recv,  // one message to a place
-  fold,  // sources folded in order to a place; of one source: it enters
-  copy,  // one place to another
+  send,           // one local source to the peer
+  recv,           // one message to a place
+  fold,           // sources folded in order to a place; of one source: it enters
+  copy,           // one place to another
+  encode,         // one place to a wire
+  decode,         // a wire to a place
+  decode_reduce,  // two sources folded to a place, the second of which is a wire
 };
 
 // Sends that one action may serve: the machine remembers them as bits of a word.
@@ -38,12 +41,15 @@ constexpr uint32_t kMostFused = 64;
 // pass.
 struct Action {
   Kind kind = Kind::copy;
-  bool last = false;  // the fold completes its chunk
-  bool dead = false;  // dst is read by the fused sends only (peephole c)
+  bool last = false;     // the fold completes its chunk
+  bool swapped = false;  // decode_reduce: the decoded value is the left operand
+  bool wired = false;    // send or recv: of a wire, as long as that says (coded.cc)
+  bool dead = false;     // dst is read by the fused sends only (peephole c)
   bool granted =
       false;  // send: slot `granted_slot` of the peer's `out` may be written as soon as this may run
   uint16_t lane = 0;
-  int32_t peer = kLocal;  // send: to whom
+  int32_t peer = kLocal;  // send: to whom; decode: from whom the wire came, if from others
+  uint32_t site = 0;      // encode: how often this rank has encoded the chunk before
   uint32_t ordinal = 0;   // send: which message of the stream
   uint32_t granted_slot = 0;
   Place dst = kNowhere;
@@ -78,6 +84,7 @@ struct Schedule {
   uint32_t lanes = 1;
   bool joined = false;   // steps move several chunks at once, or messages have several pieces
   uint32_t scratch = 0;  // slots that actions still use
+  uint32_t sites = 0;    // how often the chunk that is encoded most often is encoded
 };
 
 // Gives the program of any rank of the communicator.
@@ -85,7 +92,7 @@ using ProgramOf = std::function<Program(int32_t rank)>;
 
 // Lowers `program`. `program_of` is asked for the programs of the peers it sends to, to find where results
 // may be stored straight into their outputs. Code::unsupported for programs that the real machine does not
-// run: codecs, chains of more than kMaxOperands, messages of several pieces that are folded in a chain with
+// run: chains of more than kMaxOperands, messages of several pieces that are folded in a chain with
 // messages of others (chunk by chunk they are run: chunkwise.h).
 Result<Schedule> lower(Program program, const ProgramOf& program_of);
 

@@ -47,7 +47,8 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
                                : send_lines(w, a, buffer.data + offset, bytes);
   }
   if (mapped) return send_mapped(w, a, r, buffer, offset);
-  if (!buffer.key.empty() && link.may_pull && !copied(bytes)) return send_pull(w, a, r, buffer, offset);
+  if (!buffer.key.empty() && link.may_pull && !copied(bytes) && !a.wired)
+    return send_pull(w, a, r, buffer, offset);
   return send_parts(w, a, r, buffer.data + offset, bytes);
 }
 
@@ -97,7 +98,9 @@ void Machine::fill_descriptor(const Action& send, uint32_t stream, uint32_t kind
                      .reserved = 0,
                      .offset = offset,
                      .output_offset = call_.output.shared ? call_.output.offset : kNotShared,
-                     .length = call_.layout.uneven ? length_of(send) : 0};
+                     .length = call_.layout.uneven ? length_of(send)
+                               : send.wired        ? wire_bytes(send, stream - send.lane * windows_)
+                                                   : 0};
   std::memcpy(mailbox.out(stream).next().payload, &d, sizeof d);
   in.credit_carried();
   roomy_ = roomy_ || kind == kPart || kind == kPull;
