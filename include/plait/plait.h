@@ -331,10 +331,10 @@ typedef struct plait_call_config {
   const char* algorithm;  /* "ring", "direct", ...; NULL: chosen for size and communicator. docs/program.md lists them */
   int64_t timeout_ms;     /* 0: the communicator's. Counted from the first wait that finds the operation unfinished */
   int32_t priority;       /* reserved: order of queued operations; ignored in this version */
-  uint64_t tensor_key;    /* names the tensor, for codecs with state; ignored in this version */
-  const int64_t* shape;   /* of the tensor, shape_dims long; for codecs; ignored in this version */
+  uint64_t tensor_key;    /* names the tensor on this communicator, not 0: codecs keep by it what they left out of it */
+  const int64_t* shape;   /* of the tensor, shape_dims long, the outermost first; copied. For codecs of matrices */
   size_t shape_dims;
-  const char* codec;      /* gradient compression; must be NULL in this version (PLAIT_ERR_UNSUPPORTED) */
+  const char* codec;      /* gradient compression, "int8", "topk:ratio=0.01", ...: codec.h; NULL or "": none */
 } plait_call_config;
 
 /* A reduction of the user's own: either a function or a scaling, the other is NULL. */
@@ -464,6 +464,7 @@ PLAIT_API plait_status plait_request_free(plait_request* request);
 }
 #endif
 
+#include <plait/codec.h>
 #include <plait/collectives.h>
 
 #endif

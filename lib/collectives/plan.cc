@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "collectives/choice/levels.h"
 #include "collectives/chunkwise.h"
@@ -120,6 +121,40 @@ Result<const Method*> Planner::by_name(const Shape& shape) {
     if (!runs.ok()) return refuse("does not run: " + std::string(runs.text()));
   }
   return method;
+}
+
+bool Planner::pays(const Shape& shape) {
+  Shape plain = shape;
+  plain.encoding = {};
+  plain.algorithm = {};
+  return !(predicted(shape) >= predicted(plain));
+}
+
+// Seconds, by measurement where there is one; what codecs do comes on top of it.
+double Planner::predicted(const Shape& shape) {
+  auto method = choose(shape);
+  if (!method.ok()) return std::numeric_limits<double>::infinity();
+  const double codec = codec_seconds(**method, shape);
+  for (const Candidate& c : chooser_->candidates(question_of(shape)))
+    if (c.method == *method) return c.measured.value_or(c.predicted) + codec;
+  return std::numeric_limits<double>::infinity();
+}
+
+// Of rank 0, which stands for all, so that all think alike.
+double Planner::codec_seconds(const Method& method, const Shape& shape) const {
+  constexpr int32_t kMostRanks = 2048;
+  const Encoding& e = shape.encoding;
+  if (e.which == Encoded::none) return 0;
+  double encodes = 1, decodes = 2;  // passes over the vector
+  if (size_ <= kMostRanks) {
+    const int32_t root = std::max(method.root, 0);
+    auto program = encoded(method, root, chunkwise(method.build(0, root, method.has[1])), e);
+    if (!program.ok()) return std::numeric_limits<double>::infinity();
+    auto count = [&](auto&& of) { return double(std::ranges::count_if(program->steps, of)) / method.chunks; };
+    encodes = count([](const Step& s) { return s.op == Op::encode; });
+    decodes = count([](const Step& s) { return s.op == Op::decode || s.op == Op::decode_reduce; });
+  }
+  return double(shape.bytes) * (encodes * e.encode_ns + decodes * e.decode_ns) * 1e-9;
 }
 
 // "ring, direct": those of a collective.

@@ -21,8 +21,9 @@ namespace plait::collectives {
 enum class Encoded : uint8_t { none, all, between_hosts };
 struct Encoding {
   Encoded which = Encoded::none;
-  bool exact = false;  // the codec brings back every bit
-  double ratio = 1;    // about how long a wire is, of the values it stands for
+  bool exact = false;                   // the codec brings back every bit
+  double ratio = 1;                     // about how long a wire is, of the values it stands for
+  double encode_ns = 0, decode_ns = 0;  // what a byte of values takes
 };
 
 // Does a codec go with this collective?
@@ -70,6 +71,8 @@ class Planner {
   Result<const Method*> choose(const Shape& shape);
   // Whether the machine runs `method`, one of methods(), on every rank; else why not. Remembered.
   const Status& runs(const Method& method, bool in_place);
+  // Does the call of `shape` take less time with its codec than without, as far as plait can tell?
+  bool pays(const Shape& shape);
   // All that fit `shape`, the best one first, with their times; `shape.algorithm` is not looked at.
   std::vector<Weighed> candidates(const Shape& shape);
   // The same for people: a line each, after one that says what was asked.
@@ -89,6 +92,8 @@ class Planner {
   bool moves_straight(const Method& method) const;
   Status bounded(const Method& method) const;
   bool runs(const Method& method, const Question& question);
+  double predicted(const Shape& shape);
+  double codec_seconds(const Method& method, const Shape& shape) const;
   Status lowers(const Method& method, int32_t rank, bool in_place) const;
   Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined, bool entering,
                               const Encoding& encoding) const;

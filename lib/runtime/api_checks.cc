@@ -4,6 +4,7 @@
 
 #include "runtime/api.h"
 #include "runtime/arguments.h"
+#include "runtime/codecs.h"
 #include "runtime/operators.h"
 
 namespace plait::runtime {
@@ -28,15 +29,45 @@ Status check_op(const char* function, plait_op op) {
   return bad(function, "op " + std::to_string(op) + " is unknown");
 }
 
+// Of a codec that loses something: sums of floats, whose bits may depend on more than the inputs.
+Status check_lossy(const char* function, const Communicator& comm, const Args& args) {
+  auto refuse = [&](const std::string& why) {
+    return Status(Code::unsupported, std::string(function) + ": codec " + args.codec->text + " " + why);
+  };
+  if (comm.config().deterministic) return refuse("loses something, and the communicator is deterministic");
+  if (collectives::reduces(args.collective) && int(args.op) != PLAIT_SUM && int(args.op) != PLAIT_AVG)
+    return refuse("loses something: it sums and averages only");
+  return {};
+}
+
+Status check_codec(const char* function, const plait_call_config& given, const Communicator& comm,
+                   Args& args) {
+  if (!collectives::encodes(args.collective) || args.uneven) {
+    return {Code::unsupported,
+            std::string(function) +
+                ": codecs go with allreduce, reduce, reduce_scatter, allgather and broadcast of "
+                "one count; codec must be NULL"};
+  }
+  auto codec = use_codec(given.codec, args.dtype);
+  if (!codec.ok())
+    return {codec.status().code(), std::string(function) + ": " + std::string(codec.status().text())};
+  args.codec = *codec;
+  if (args.codec->has_state() && given.tensor_key == 0)
+    return bad(function, "codec " + args.codec->text +
+                             " keeps what it leaves out: give the tensor a tensor_key, not 0");
+  return args.codec->codec->exact() ? Status() : check_lossy(function, comm, args);
+}
+
 Status check_config(const char* function, const plait_call_config* config, const Communicator& comm,
                     Args& args) {
   if (config == nullptr) return {};
   plait_call_config given{};
   PLAIT_TRY(check_struct(config, config->struct_size, sizeof given, "plait_call_config"));
   std::memcpy(&given, config, std::min(config->struct_size, sizeof given));
-  if (given.codec != nullptr)
-    return {Code::unsupported,
-            std::string(function) + ": codecs are not in this version; codec must be NULL"};
+  if (given.codec != nullptr && *given.codec != 0) {
+    PLAIT_TRY(check_codec(function, given, comm, args));
+    args.tensor_key = given.tensor_key;
+  }
   if (given.timeout_ms < 0) return bad(function, "plait_call_config.timeout_ms is negative");
   args.timeout_ms = given.timeout_ms;
   if (given.algorithm == nullptr || *given.algorithm == 0) return {};

@@ -31,7 +31,7 @@ Status check_config(const Call& call, int64_t& timeout_ms) {
     return bad(call.function, "a send or receive has no algorithm to choose");
   if (given.codec != nullptr)
     return {Code::unsupported,
-            std::string(call.function) + ": codecs are not in this version; codec must be NULL"};
+            std::string(call.function) + ": codecs go with collectives; codec must be NULL"};
   if (given.timeout_ms < 0) return bad(call.function, "plait_call_config.timeout_ms is negative");
   timeout_ms = given.timeout_ms;
   return {};

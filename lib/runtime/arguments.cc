@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/codecs.h"
+
 namespace plait::runtime {
 
 using collectives::Collective;
@@ -141,7 +143,8 @@ bool counts_are_agreed(const Args& a) noexcept {
 
 bool same_shape(const Args& a, const Args& b, int32_t size) noexcept {
   return a.collective == b.collective && a.count == b.count && a.dtype == b.dtype && a.op == b.op &&
-         a.root == b.root && a.algorithm.data() == b.algorithm.data() && a.uneven == b.uneven &&
+         a.root == b.root && a.algorithm.data() == b.algorithm.data() && a.codec == b.codec &&
+         a.uneven == b.uneven &&
          (!a.uneven || (same_blocks(a.in_blocks, b.in_blocks, size_t(size)) &&
                         same_blocks(a.out_blocks, b.out_blocks, size_t(size))));
 }
@@ -149,6 +152,7 @@ bool same_shape(const Args& a, const Args& b, int32_t size) noexcept {
 uint64_t hash_of(const Args& a, int32_t size) noexcept {
   uint64_t h = mix(a.count, uint64_t(a.collective) << 8 | uint64_t(a.dtype));
   h = mix(h, uint64_t(a.op) << 32 | uint32_t(a.root));
+  if (a.codec != nullptr) h = mix(h, a.codec->hash);
   if (!a.uneven) return h;
   for (const size_t* array :
        {a.in_blocks.counts, a.in_blocks.displacements, a.out_blocks.counts, a.out_blocks.displacements}) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/codecs.h"
 #include "runtime/names.h"
 
 namespace plait::runtime {
@@ -20,6 +21,7 @@ bool Board::read(uint64_t call_number, CallId* call) const noexcept {
   c.in_place = r.in_place.load(std::memory_order_relaxed);
   c.counts = r.counts.load(std::memory_order_relaxed);
   c.counts_hash = r.counts_hash.load(std::memory_order_relaxed);
+  c.codec = r.codec.load(std::memory_order_relaxed);
   const uint64_t sum = r.sum.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (r.number.load(std::memory_order_relaxed) != call_number || sum != sum_of(call_number, c)) return false;
@@ -68,6 +70,7 @@ std::string describe(const CallId& c, const collectives::Methods& methods) {
     text += c.in_place != 0 ? ", in place)" : ")";
   }
   if (const auto name = algorithm_name(c, methods); !name.empty()) text += " by " + std::string(name);
+  if (c.codec != 0) text += ", encoded by " + codec_name(c.codec);
   return text;
 }
 

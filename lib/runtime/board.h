@@ -24,6 +24,7 @@ struct CallId {
   uint64_t count = 0;        // as in the C call; uneven: of all blocks, where all ranks know their counts
   uint32_t counts = 0;       // how many counts an uneven call has, one a rank; 0: an even call
   uint32_t counts_hash = 0;  // of these, where all ranks know them
+  uint32_t codec = 0, unused = 0;  // CodecUse::hash; 0: none
   friend bool operator==(const CallId&, const CallId&) = default;
 };
 
@@ -48,7 +49,7 @@ struct alignas(64) CallRecord {
   std::atomic<uint64_t> count;
   std::atomic<uint32_t> kind;
   std::atomic<int32_t> dtype, op, root;
-  std::atomic<uint32_t> algorithm, in_place, counts, counts_hash;
+  std::atomic<uint32_t> algorithm, in_place, counts, counts_hash, codec, unused;
   std::atomic<uint64_t> sum;  // sum_of() the rest
 };
 // The products do not wait for one another: it is computed in each operation.
@@ -58,7 +59,7 @@ constexpr uint64_t sum_of(uint64_t number, const CallId& c) noexcept {
          pair(c.kind, uint32_t(c.dtype)) * 0x165667B19E3779F9ull +
          pair(uint32_t(c.op), uint32_t(c.root)) * 0xD6E8FEB86659FD93ull +
          pair(c.algorithm, c.in_place) * 0xFF51AFD7ED558CCDull +
-         pair(c.counts, c.counts_hash) * 0xC4CEB9FE1A85EC53ull;
+         pair(c.counts, c.counts_hash) * 0xC4CEB9FE1A85EC53ull + c.codec * 0x94D049BB133111EBull;
 }
 
 // Keeps a rank out of its peers' memory once one of them gave up: that peer revokes and waits for the step
@@ -117,6 +118,7 @@ struct alignas(64) Board {
     r.in_place.store(call.in_place, std::memory_order_relaxed);
     r.counts.store(call.counts, std::memory_order_relaxed);
     r.counts_hash.store(call.counts_hash, std::memory_order_relaxed);
+    r.codec.store(call.codec, std::memory_order_relaxed);
     r.sum.store(sum_of(call_number, call), std::memory_order_relaxed);
     r.number.store(call_number, std::memory_order_release);
   }

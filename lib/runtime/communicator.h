@@ -27,6 +27,7 @@
 #include "runtime/reach.h"
 #include "runtime/recorder.h"
 #include "runtime/request.h"
+#include "runtime/tensors.h"
 #include "transport/exchange.h"
 #include "transport/mailbox.h"
 #include "transport/shm/arena.h"
@@ -103,6 +104,9 @@ class Communicator {
   // Blocks until `request` is done.
   void wait(plait_request* request) noexcept;
 
+  // What codecs keep. Nothing is pending.
+  Tensors& tensors() noexcept { return tensors_; }
+
   // Ok, or what broke it.
   Status broken() const;
   bool pending() const noexcept { return head_ != nullptr || messages_.busy(); }
@@ -167,6 +171,8 @@ class Communicator {
   const Prepared& prepare(const Args& args, Status* status);
   Status fill(const Args& args, Prepared& prepared);
   collectives::Shape shape_of(const Args& args, const UserOperator* custom, bool in_place) const;
+  Status choose_codec(const Args& args, Prepared& prepared, collectives::Shape& shape);
+  Status find_tensor(plait_request& request);
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
   void finish(Status status) noexcept;
@@ -272,6 +278,7 @@ class Communicator {
   std::shared_ptr<const Programs> programs_;  // of files; null: not read yet
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;
+  Tensors tensors_;
   std::vector<Prepared> shapes_;   // cache of recent shapes, by hash
   const Prepared* latest_;         // of them
   plait_request* head_ = nullptr;  // the running one and those behind it

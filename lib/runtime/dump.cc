@@ -137,6 +137,7 @@ void write_call(JsonText& out, const Recorder& r, const CallId& call) noexcept {
     out.raw(", \"in_place\": ").raw(call.in_place != 0 ? "true" : "false");
   }
   if (const auto name = r.algorithm(call); !name.empty()) out.raw(", \"algorithm\": ").quoted(name);
+  if (call.codec != 0) out.raw(", \"codec_hash\": ").number(call.codec);
 }
 
 void write_operations(JsonText& out, const Recorder& r, uint64_t latest, uint64_t done) noexcept {

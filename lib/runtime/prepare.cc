@@ -20,6 +20,7 @@ uint32_t fingerprint(const CallId& id, int32_t size) noexcept {
   h = mix(h, uint64_t(id.kind) << 32 | uint32_t(id.dtype));
   h = mix(h, uint64_t(uint32_t(id.op)) << 32 | uint32_t(id.root));
   h = mix(h, uint64_t(id.algorithm) << 32 | id.in_place);
+  h = mix(h, id.codec);
   return uint32_t(h >> 13);
 }
 
@@ -112,6 +113,14 @@ Layout layout_of(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
   return layout;
 }
 
+// What has each rank encode its values once.
+std::string_view edge_of(Collective collective, const collectives::Methods& methods) {
+  const bool gathers = collective == Collective::allreduce;
+  for (std::string_view name : {gathers ? "direct/all_to_all" : "", gathers ? "all_to_all" : "direct"})
+    if (const auto* m = methods.find(collective, name)) return m->name;
+  return {};
+}
+
 CallId id_of(const Args& a, int32_t op, const collectives::Method& method, bool in_place, int32_t size) {
   CallId id{.kind = uint32_t(a.collective),
             .dtype = int32_t(a.dtype),
@@ -160,6 +169,7 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
   } else {
     request->prepared = &prepare(args, &status);
   }
+  if (status.ok()) status = find_tensor(*request);
   if (!status.ok()) {
     release(request);
     return status;
@@ -222,6 +232,33 @@ std::string Communicator::explain(const plait_request& plan) {
   return planner_->explain(shape_of(plan.own.args, plan.args.custom, plan.own.in_place));
 }
 
+// Whether the call is made with its codec: it may not pay.
+Status Communicator::choose_codec(const Args& a, Prepared& p, collectives::Shape& shape) {
+  p.codec = nullptr;
+  if (a.codec == nullptr || config_.size == 1) return {};
+  shape.encoding = a.codec->encoding();
+  if (a.codec->edge && shape.algorithm.empty()) shape.algorithm = edge_of(a.collective, methods());
+  if (a.codec->always || planner_->pays(shape)) {
+    p.codec = a.codec;
+  } else {
+    shape.encoding = {};
+    shape.algorithm = a.algorithm;
+  }
+  return {};
+}
+
+// What a codec keeps of the request's tensor.
+Status Communicator::find_tensor(plait_request& request) {
+  request.tensor = nullptr;
+  const Prepared& p = *request.prepared;
+  if (p.codec == nullptr || !p.codec->has_state()) return {};
+  auto tensor = tensors_.find(request.args.tensor_key, *p.codec, p.args.dtype,
+                              elements_of(p.args, config_.size), p.call.schedule->sites);
+  if (!tensor.ok()) return tensor.status();
+  request.tensor = *tensor;
+  return {};
+}
+
 Status Communicator::fill(const Args& args, Prepared& p) {
   namespace real = collectives::real;
   const int32_t rank = config_.rank, size = config_.size;
@@ -237,15 +274,21 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   p.in_bytes = size_t(most.in) * element;
   p.out_bytes = size_t(most.out) * element;
 
-  auto method = planner_->choose(shape_of(a, args.custom, p.in_place));
+  collectives::Shape shape = shape_of(a, args.custom, p.in_place);
+  PLAIT_TRY(choose_codec(a, p, shape));
+  auto method = planner_->choose(shape);
   if (!method.ok()) return method.status();
   real::Layout layout = layout_of(p, (*method)->chunks, rank, size);
-  const bool joined = real::joins(layout);
+  const bool joined = real::joins(layout) && p.codec == nullptr;
   real::set_segments(layout, joined ? SIZE_MAX : real::kSegmentBytes);
+  if (p.codec != nullptr && (layout.uneven || !real::fit_segments(layout, *p.codec->codec)))
+    return {Code::unsupported,
+            "codec " + p.codec->text + " does not go with " + std::string((*method)->name)};
   const bool entering = contributions_enter(args, **method, size);
-  auto schedule = planner_->schedule(**method, a.root, p.in_place, joined, entering);
+  auto schedule = planner_->schedule(**method, a.root, p.in_place, joined, entering, shape.encoding);
   if (!schedule.ok()) return schedule.status();
   p.id = id_of(a, compared(args), **method, p.in_place, size);
+  p.id.codec = p.codec == nullptr ? 0 : p.codec->hash;
   p.algorithm = (*method)->name.data();
   if (args.maker != 0) p.id.kind = args.maker;
   p.hash = fingerprint(p.id, size);
@@ -254,6 +297,7 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   call = {};
   call.schedule = *schedule;
   call.layout = layout;
+  call.codec = p.codec == nullptr ? nullptr : p.codec->codec.get();
   bind_operator(args, entering, size, call);
   call.same_outputs = a.collective != Collective::reduce_scatter && a.collective != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;

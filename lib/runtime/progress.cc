@@ -1,4 +1,5 @@
 // How operations move: begun in the order of the calls, stepped by whoever waits.
+#include "runtime/arguments.h"
 #include "runtime/communicator.h"
 
 namespace plait::runtime {
@@ -43,6 +44,11 @@ void Communicator::launch(plait_request* request) noexcept {
   call.number = request->number;
   call.network = p.network;
   call.tag = (p.hash & ~0xffu) | (uint32_t(request->number) & 0x7f) << 1;
+  if (p.codec != nullptr) call.seed = mix(request->number, uint64_t(config_.rank));
+  if (TensorState* tensor = request->tensor; tensor != nullptr) {
+    call.state = tensor->data.data();
+    call.turn = tensor->turn++;
+  }
   auto* in = static_cast<std::byte*>(const_cast<void*>(request->args.in));
   auto* out = static_cast<std::byte*>(request->args.out);
   if (p.in_bytes > 0) call.input = {in, arena_->owns(in, p.in_bytes), arena_->offset(in), {}};

@@ -113,7 +113,7 @@ class Recorder {
   bool is_kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kCallWords = 5;
+  static constexpr size_t kCallWords = 6;
   struct alignas(64) Entry {
     std::atomic<uint64_t> number{0};  // written last; 0: none, or being written
     std::atomic<uint64_t> call[kCallWords]{};

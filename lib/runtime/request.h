@@ -17,6 +17,8 @@ namespace plait::runtime {
 
 class Communicator;
 struct UserOperator;
+struct CodecUse;
+struct TensorState;
 
 // The blocks of a buffer, one a rank, as the user gave them, in elements.
 struct Blocks {
@@ -34,10 +36,12 @@ struct Args {
   collectives::ReduceOp op = collectives::ReduceOp::sum;  // or the number of `custom`
   const UserOperator* custom = nullptr;  // made by plait_op_create; in use until the request is freed
   int32_t root = 0;
-  std::string_view algorithm;    // of the communicator's methods, or empty
-  int64_t timeout_ms = 0;        // 0: the communicator's
-  bool uneven = false;           // blocks have counts of their own, alltoall: `count` means nothing
-  Blocks in_blocks, out_blocks;  // uneven, where this rank's input or output holds a block of each rank
+  std::string_view algorithm;       // of the communicator's methods, or empty
+  int64_t timeout_ms = 0;           // 0: the communicator's
+  const CodecUse* codec = nullptr;  // lives as long as the process; null: none
+  uint64_t tensor_key = 0;          // whose state a codec with state uses; 0: none
+  bool uneven = false;              // blocks have counts of their own, alltoall: `count` means nothing
+  Blocks in_blocks, out_blocks;     // uneven, where this rank's input or output holds a block of each rank
   uint32_t maker = 0;  // not 0: the barrier of a call that makes communicators, kSplitCall or kDupCall
 };
 
@@ -58,6 +62,7 @@ struct Letter {
 struct Prepared {
   CallId id;
   const char* algorithm = nullptr;  // its name
+  const CodecUse* codec = nullptr;  // that it is made with; null: none
   uint32_t hash = 0;
   size_t in_bytes = 0,
          out_bytes = 0;          // 0: the pointer means nothing, a broadcast's input but at the root, say
@@ -88,6 +93,7 @@ struct plait_request {
   uint64_t number = 0;
   plait::runtime::Args args;  // without blocks: these are prepared->args
   plait::runtime::Letter letter;
+  plait::runtime::TensorState* tensor = nullptr;       // of the codec, if it has state
   const plait::runtime::Prepared* prepared = nullptr;  // valid until it is done
   const char* algorithm = nullptr;                     // its name
   plait::runtime::Prepared own;                        // of a persistent plan

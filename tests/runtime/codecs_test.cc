@@ -1,0 +1,347 @@
+// Codecs in calls of the C API: the user's own, what they keep, wrong uses.
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "runtime/messages.h"
+
+namespace plait::test {
+namespace {
+
+// ---- codecs of the user's own
+
+// Values that are not 0, with where they are.
+struct Entry {
+  uint32_t at;
+  float value;
+};
+size_t sparse_bound(void*, size_t count, plait_dtype) { return count * sizeof(Entry); }
+size_t sparse_encode(void*, const void* values, size_t count, plait_dtype, void*, void* wire) {
+  size_t length = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    Entry e{i, static_cast<const float*>(values)[i]};
+    if (e.value == 0) continue;
+    std::memcpy(static_cast<char*>(wire) + length, &e, sizeof e);
+    length += sizeof e;
+  }
+  return length;
+}
+int sparse_decode(void*, const void* wire, size_t bytes, void* values, size_t count, plait_dtype) {
+  std::memset(values, 0, count * sizeof(float));
+  for (size_t at = 0; at + sizeof(Entry) <= bytes; at += sizeof(Entry)) {
+    Entry e;
+    std::memcpy(&e, static_cast<const char*>(wire) + at, sizeof e);
+    if (e.at >= count) return 1;
+    static_cast<float*>(values)[e.at] = e.value;
+  }
+  return bytes % sizeof(Entry) == 0 ? 0 : 2;
+}
+
+// Multiples of 8, in a byte each; what is left of a value is added to the next one of the same element.
+size_t coarse_bound(void*, size_t count, plait_dtype) { return count; }
+size_t coarse_encode(void*, const void* values, size_t count, plait_dtype, void* state, void* wire) {
+  auto* left = static_cast<float*>(state);
+  for (size_t i = 0; i < count; i++) {
+    const float all = static_cast<const float*>(values)[i] + left[i];
+    const float steps = std::fmin(std::fmax(std::trunc(all / 8), -127.f), 127.f);
+    static_cast<int8_t*>(wire)[i] = int8_t(steps);
+    left[i] = all - steps * 8;
+  }
+  return count;
+}
+int coarse_decode(void*, const void* wire, size_t bytes, void* values, size_t count, plait_dtype) {
+  if (bytes != count) return 1;
+  for (size_t i = 0; i < count; i++)
+    static_cast<float*>(values)[i] = float(static_cast<const int8_t*>(wire)[i]) * 8;
+  return 0;
+}
+int coarse_add(void*, const void* wire, size_t bytes, void* values, size_t count, plait_dtype) {
+  if (bytes != count) return 1;
+  for (size_t i = 0; i < count; i++)
+    static_cast<float*>(values)[i] += float(static_cast<const int8_t*>(wire)[i]) * 8;
+  return 0;
+}
+
+plait_codec_desc sparse() {
+  plait_codec_desc d{};
+  d.struct_size = sizeof d;
+  d.name = "test_sparse";
+  d.exact = 1;
+  d.bound = sparse_bound;
+  d.encode = sparse_encode;
+  d.decode = sparse_decode;
+  return d;
+}
+plait_codec_desc coarse() {
+  plait_codec_desc d{};
+  d.struct_size = sizeof d;
+  d.name = "test_coarse";
+  d.state_bytes = sizeof(float);
+  d.ratio = 0.25;
+  d.bound = coarse_bound;
+  d.encode = coarse_encode;
+  d.decode = coarse_decode;
+  d.decode_reduce = coarse_add;
+  return d;
+}
+// Once in this process.
+void know_codecs() {
+  static const bool done = [] {
+    const plait_codec_desc codecs[] = {sparse(), coarse()};
+    EXPECT_EQ(plait_init(nullptr), PLAIT_OK);
+    for (const auto& desc : codecs)
+      EXPECT_EQ(plait_codec_register(&desc), PLAIT_OK) << plait_last_error(nullptr);
+    return true;
+  }();
+  (void)done;
+}
+
+plait_call_config config_of(const char* codec, uint64_t key = 0, const char* algorithm = nullptr) {
+  plait_call_config config{};
+  config.struct_size = sizeof config;
+  config.codec = codec;
+  config.tensor_key = key;
+  config.algorithm = algorithm;
+  return config;
+}
+
+float value(int rank, int turn, size_t i) {
+  return float(int(i * 37 + size_t(rank) * 11 + size_t(turn) * 5) % 101 - 50);
+}
+
+std::string allreduce(Comm& c, std::vector<float>& values, const plait_call_config& config,
+                      plait_op op = PLAIT_SUM) {
+  return ok(plait_allreduce(c.comm, values.data(), values.data(), values.size(), PLAIT_FLOAT32, op, &config,
+                            nullptr),
+            c.comm);
+}
+
+TEST(Codecs, AnExactOneGivesTheSameWhateverTheCall) {
+  know_codecs();
+  ranks(4, [](Comm& c, int rank) -> std::string {
+    for (const char* use :
+         {"test_sparse:use=always", "test_sparse:use=always,at=edge", "test_sparse:use=always,links=hosts"}) {
+      for (size_t count : {size_t(0), size_t(1), size_t(5), size_t(1000), size_t(300'000)}) {
+        const plait_call_config config = config_of(use);
+        std::vector<float> in(count * 4), out(count * 4), want(count * 4);
+        for (size_t i = 0; i < in.size(); i++) {
+          in[i] = value(rank, 0, i);
+          for (int r = 0; r < 4; r++) want[i] += value(r, 0, i);
+        }
+        out = in;
+        if (auto words = allreduce(c, out, config); !words.empty()) return words;
+        if (out != want) return "allreduce with " + std::string(use);
+        OK(plait_reduce_scatter(c.comm, in.data(), out.data(), count, PLAIT_FLOAT32, PLAIT_SUM, &config,
+                                nullptr));
+        if (!std::equal(out.begin(), out.begin() + ptrdiff_t(count), want.begin() + ptrdiff_t(count) * rank))
+          return "reduce_scatter with " + std::string(use);
+        OK(plait_allgather(c.comm, want.data() + count * size_t(rank), out.data(), count, PLAIT_FLOAT32,
+                           &config, nullptr));
+        if (out != want) return "allgather with " + std::string(use);
+        if (rank == 1) out = in;
+        OK(plait_broadcast(c.comm, out.data(), out.data(), count, PLAIT_FLOAT32, 1, &config, nullptr));
+        for (size_t i = 0; i < count; i++)
+          if (out[i] != value(1, 0, i)) return "broadcast with " + std::string(use);
+        OK(plait_reduce(c.comm, in.data(), out.data(), count, PLAIT_FLOAT32, PLAIT_MAX, 2, &config, nullptr));
+      }
+    }
+    return {};
+  });
+}
+
+// All algorithms, and what is encoded between hosts alone.
+TEST(Codecs, RanksGetTheSameBitsAndNothingIsLostForGood) {
+  know_codecs();
+  constexpr int kRanks = 4, kTurns = 4;
+  constexpr size_t kCount = 50'000;
+  std::vector<float> results[kRanks];
+  ranks(kRanks, [&](Comm& c, int rank) -> std::string {
+    uint64_t key = 0;
+    for (const char* algorithm :
+         {"ring", "direct", "rabenseifner", "double_tree", "all_to_all", "multi_ring"}) {
+      std::vector<float> sum(kCount), want(kCount);
+      const plait_call_config config = config_of("test_coarse:use=always", ++key, algorithm);
+      for (int turn = 0; turn < kTurns; turn++) {
+        std::vector<float> values(kCount);
+        for (size_t i = 0; i < kCount; i++) {
+          values[i] = value(rank, turn, i);
+          sum[i] -= value(0, turn, i) + value(1, turn, i) + value(2, turn, i) + value(3, turn, i);
+        }
+        if (auto words = allreduce(c, values, config); !words.empty()) return words;
+        for (size_t i = 0; i < kCount; i++) sum[i] += values[i];
+        results[rank].insert(results[rank].end(), values.begin(), values.end());
+      }
+      for (size_t i = 0; i < kCount; i++)
+        if (std::fabs(sum[i]) > 8 * 2 * kRanks)
+          return std::string(algorithm) + " lost " + std::to_string(sum[i]);
+    }
+    return {};
+  });
+  for (int rank = 1; rank < kRanks; rank++) EXPECT_TRUE(results[rank] == results[0]) << rank;
+}
+
+TEST(Codecs, AverageIsTheSumDividedOnce) {
+  know_codecs();
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    for (const char* use : {"test_coarse:use=always,at=hop", "test_coarse:use=always,at=edge"}) {
+      std::vector<float> values(3000, rank == 0 ? 64.f : 32.f);
+      if (auto words = allreduce(c, values, config_of(use, 9 + uint64_t(use[28] == 'e')), PLAIT_AVG);
+          !words.empty())
+        return words;
+      for (float v : values)
+        if (v != 48) return "the average is " + std::to_string(v);
+    }
+    return {};
+  });
+}
+
+// ---- what is kept
+
+TEST(Codecs, WhatIsKeptGoesOnAfterALoad) {
+  know_codecs();
+  constexpr int kRanks = 2;
+  constexpr size_t kCount = 10'000;
+  std::vector<std::byte> saved[kRanks];
+  std::vector<float> third[kRanks];
+  const plait_call_config config = config_of("test_coarse:use=always", 7, "ring");
+  auto call = [&](Comm& c, int rank, int turn, std::vector<float>& values) {
+    values.resize(kCount);
+    for (size_t i = 0; i < kCount; i++) values[i] = value(rank, turn, i);
+    return allreduce(c, values, config);
+  };
+  ranks(kRanks, [&](Comm& c, int rank) -> std::string {
+    std::vector<float> values;
+    for (int t = 0; t < 2; t++)
+      if (auto words = call(c, rank, t, values); !words.empty()) return words;
+    size_t length = 0;
+    OK(plait_codec_state_save(c.comm, nullptr, 0, &length));
+    saved[rank].resize(length);
+    OK(plait_codec_state_save(c.comm, saved[rank].data(), length, &length));
+    if (length != saved[rank].size() || length < kCount * sizeof(float))
+      return "the state has " + std::to_string(length);
+    return call(c, rank, 2, third[rank]);
+  });
+  ranks(kRanks, [&](Comm& c, int rank) -> std::string {
+    std::vector<float> values;
+    if (auto words = call(c, rank, 2, values); !words.empty()) return words;
+    if (values == third[rank]) return "nothing was kept";
+    OK(plait_codec_state_load(c.comm, saved[rank].data(), saved[rank].size()));
+    if (auto words = call(c, rank, 2, values); !words.empty()) return words;
+    return values == third[rank] ? "" : "it went on otherwise";
+  });
+}
+
+TEST(Codecs, AStateThatIsNoneIsRefused) {
+  know_codecs();
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    std::vector<float> values(1000, 3.f);
+    if (auto words = allreduce(c, values, config_of("test_coarse:use=always", 1)); !words.empty())
+      return words;
+    size_t length = 0;
+    std::vector<std::byte> saved(1 << 16);
+    OK(plait_codec_state_save(c.comm, saved.data(), saved.size(), &length));
+    saved.resize(length);
+    auto refused = [&](const std::vector<std::byte>& bytes, const char* why) {
+      const plait_status got = plait_codec_state_load(c.comm, bytes.data(), bytes.size());
+      return expect(got, PLAIT_ERR_INVALID, plait_last_error(c.comm), {"plait_codec_state_load", why});
+    };
+    for (size_t cut : {size_t(0), size_t(10), length / 2, length - 1}) {
+      const std::vector<std::byte> shorter(saved.begin(), saved.begin() + ptrdiff_t(cut));
+      if (cut == 0) continue;
+      if (auto words = refused(shorter, cut == 10 ? "no bytes of" : "changed, or cut short"); !words.empty())
+        return words;
+    }
+    std::mt19937 random(unsigned(rank) + 1);
+    for (int i = 0; i < 200; i++) {
+      auto other = saved;
+      other[random() % other.size()] ^= std::byte(1 + random() % 255);
+      if (auto words = refused(other, ""); !words.empty()) return words;
+    }
+    // Of another rank: the sum holds, the rank does not.
+    OK(plait_codec_state_load(c.comm, saved.data(), saved.size()));
+    return {};
+  });
+}
+
+// ---- wrong uses
+
+TEST(CodecErrors, SayWhichWordIsWrong) {
+  know_codecs();
+  ranks(2, [](Comm& c, int) -> std::string {
+    std::vector<float> v(10);
+    auto says = [&](const char* codec, plait_status want, const char* words, uint64_t key = 1,
+                    plait_op op = PLAIT_SUM, plait_dtype dtype = PLAIT_FLOAT32) {
+      const plait_call_config config = config_of(codec, key);
+      const plait_status got = plait_allreduce(c.comm, v.data(), v.data(), 10, dtype, op, &config, nullptr);
+      return expect(got, want, plait_last_error(c.comm), {"plait_allreduce", words});
+    };
+    for (const std::string& words : {
+             says("nonesuch", PLAIT_ERR_INVALID, "nonesuch"),
+             says("test_sparse:links=some", PLAIT_ERR_INVALID, "links=all and links=hosts"),
+             says("test_sparse:at=home", PLAIT_ERR_INVALID, "at=hop and at=edge"),
+             says("test_sparse:use=never", PLAIT_ERR_INVALID, "use=pays and use=always"),
+             says("test_coarse", PLAIT_ERR_INVALID, "tensor_key", 0),
+             says("test_coarse", PLAIT_ERR_UNSUPPORTED, "sums and averages only", 1, PLAIT_MAX),
+             says("test_coarse", PLAIT_ERR_UNSUPPORTED, "does not take float64", 1, PLAIT_SUM, PLAIT_FLOAT64),
+         }) {
+      if (!words.empty()) return words;
+    }
+    const plait_call_config config = config_of("test_sparse:use=always");
+    const plait_status got = plait_alltoall(c.comm, v.data(), v.data(), 5, PLAIT_FLOAT32, &config, nullptr);
+    return expect(got, PLAIT_ERR_UNSUPPORTED, plait_last_error(c.comm),
+                  {"plait_alltoall", "codecs go with allreduce"});
+  });
+}
+
+TEST(CodecErrors, AKeyIsOfOneTensor) {
+  know_codecs();
+  ranks(2, [](Comm& c, int) -> std::string {
+    std::vector<float> v(100), w(200);
+    const plait_call_config config = config_of("test_coarse:use=always", 5);
+    if (auto words = allreduce(c, v, config); !words.empty()) return words;
+    const plait_status got =
+        plait_allreduce(c.comm, w.data(), w.data(), 200, PLAIT_FLOAT32, PLAIT_SUM, &config, nullptr);
+    if (auto words = expect(got, PLAIT_ERR_INVALID, plait_last_error(c.comm),
+                            {"tensor_key 5 is of 100 float32", "200"});
+        !words.empty())
+      return words;
+    return allreduce(c, v, config);
+  });
+}
+
+TEST(CodecErrors, RanksThatDifferAreToldSo) {
+  know_codecs();
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    std::vector<float> v(1000);
+    const plait_call_config config = config_of(rank == 0 ? "test_sparse:use=always" : "");
+    const plait_status got =
+        plait_allreduce(c.comm, v.data(), v.data(), v.size(), PLAIT_FLOAT32, PLAIT_SUM, &config, nullptr);
+    return expect(got, PLAIT_ERR_MISMATCH, plait_last_error(c.comm), {"encoded by test_sparse"});
+  });
+}
+
+TEST(CodecErrors, RegistrationSaysWhatIsWrong) {
+  know_codecs();
+  auto says = [](plait_codec_desc desc, const char* words) {
+    EXPECT_EQ(plait_codec_register(&desc), PLAIT_ERR_INVALID);
+    EXPECT_NE(std::string(plait_last_error(nullptr)).find(words), std::string::npos)
+        << plait_last_error(nullptr);
+  };
+  plait_codec_desc d = sparse();
+  says(d, "there is a codec \"test_sparse\" already");
+  d.name = "with space";
+  says(d, "letters, digits");
+  d.name = nullptr;
+  says(d, "letters, digits");
+  d.name = "mine";
+  d.decode = nullptr;
+  says(d, "must be given");
+  d = sparse();
+  d.name = "mine";
+  d.dtypes = 1u << 31;
+  says(d, "no dtype");
+  EXPECT_EQ(plait_codec_register(nullptr), PLAIT_ERR_INVALID);
+}
+
+}  // namespace
+}  // namespace plait::test
