@@ -62,6 +62,18 @@ PLAIT_API plait_status plait_codec_state_save(plait_comm* comm, void* buffer, si
  * checked: PLAIT_ERR_INVALID for what is none, or was changed, and nothing is taken. PLAIT_ERR_STATE, PLAIT_ERR_MEMORY. */
 PLAIT_API plait_status plait_codec_state_load(plait_comm* comm, const void* buffer, size_t length);
 
+/* What codecs did on a communicator, on this rank, since it was made. */
+typedef struct plait_codec_stats {
+  size_t struct_size;     /* set by the caller */
+  uint64_t calls;         /* made with a codec */
+  uint64_t plain_calls;   /* that named one and were made without, since it was not predicted to pay */
+  uint64_t value_bytes;   /* of values that this rank encoded */
+  uint64_t wire_bytes;    /* that they became, with 8 bytes a message */
+} plait_codec_stats;
+
+/* As the driving thread. PLAIT_ERR_INVALID, PLAIT_ERR_STATE (forked child). */
+PLAIT_API plait_status plait_codec_get_stats(plait_comm* comm, plait_codec_stats* stats);
+
 #ifdef __cplusplus
 }
 #endif

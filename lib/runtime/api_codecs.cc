@@ -57,4 +57,17 @@ plait_status plait_codec_state_load(plait_comm* comm, const void* buffer, size_t
   return status.ok() ? PLAIT_OK : report(*comm->impl, status);
 }
 
+plait_status plait_codec_get_stats(plait_comm* comm, plait_codec_stats* stats) {
+  constexpr const char* kName = "plait_codec_get_stats";
+  if (stats == nullptr) return report(bad(kName, "stats is NULL"));
+  if (comm == nullptr || comm->magic != plait_comm::kMagic)
+    return report(bad(kName, "the communicator is NULL or was destroyed"));
+  if (forked()) return report(check_ready());
+  if (stats->struct_size < sizeof(size_t)) return report(bad(kName, "struct_size is not set"));
+  plait_codec_stats all = comm->impl->codec_stats();
+  all.struct_size = std::min(stats->struct_size, sizeof all);
+  std::memcpy(stats, &all, all.struct_size);
+  return PLAIT_OK;
+}
+
 }  // extern "C"

@@ -106,6 +106,7 @@ class Communicator {
 
   // What codecs keep. Nothing is pending.
   Tensors& tensors() noexcept { return tensors_; }
+  plait_codec_stats codec_stats() const noexcept;
 
   // Ok, or what broke it.
   Status broken() const;
@@ -279,6 +280,7 @@ class Communicator {
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;
   Tensors tensors_;
+  uint64_t coded_calls_ = 0, plain_calls_ = 0;  // that named a codec: with it, without
   std::vector<Prepared> shapes_;   // cache of recent shapes, by hash
   const Prepared* latest_;         // of them
   plait_request* head_ = nullptr;  // the running one and those behind it

@@ -247,6 +247,14 @@ Status Communicator::choose_codec(const Args& a, Prepared& p, collectives::Shape
   return {};
 }
 
+plait_codec_stats Communicator::codec_stats() const noexcept {
+  return {.struct_size = sizeof(plait_codec_stats),
+          .calls = coded_calls_,
+          .plain_calls = plain_calls_,
+          .value_bytes = machine_ == nullptr ? 0 : machine_->encoded().values,
+          .wire_bytes = machine_ == nullptr ? 0 : machine_->encoded().wires};
+}
+
 // What a codec keeps of the request's tensor.
 Status Communicator::find_tensor(plait_request& request) {
   request.tensor = nullptr;

@@ -44,6 +44,7 @@ void Communicator::launch(plait_request* request) noexcept {
   call.number = request->number;
   call.network = p.network;
   call.tag = (p.hash & ~0xffu) | (uint32_t(request->number) & 0x7f) << 1;
+  if (p.args.codec != nullptr) (p.codec != nullptr ? coded_calls_ : plain_calls_)++;
   if (p.codec != nullptr) call.seed = mix(request->number, uint64_t(config_.rank));
   if (TensorState* tensor = request->tensor; tensor != nullptr) {
     call.state = tensor->data.data();

@@ -195,6 +195,24 @@ TEST(Codecs, AverageIsTheSumDividedOnce) {
   });
 }
 
+TEST(Codecs, AreCounted) {
+  know_codecs();
+  ranks(2, [](Comm& c, int) -> std::string {
+    std::vector<float> v(1024, 1.f);
+    for (const char* use : {"test_coarse:use=always", "test_coarse", "test_sparse"})
+      if (auto words = allreduce(c, v, config_of(use, 1, "direct")); !words.empty()) return words;
+    plait_codec_stats stats{};
+    stats.struct_size = sizeof stats;
+    OK(plait_codec_get_stats(c.comm, &stats));
+    // Half of it was encoded for the other rank, then the sum of the other half.
+    if (stats.calls == 1 && stats.plain_calls == 2 && stats.value_bytes == 4096 &&
+        stats.wire_bytes == 1024 + 16)
+      return {};
+    return std::to_string(stats.calls) + " calls, " + std::to_string(stats.plain_calls) + " plain, " +
+           std::to_string(stats.value_bytes) + " bytes became " + std::to_string(stats.wire_bytes);
+  });
+}
+
 // ---- what is kept
 
 TEST(Codecs, WhatIsKeptGoesOnAfterALoad) {

@@ -86,6 +86,8 @@ void Machine::encode(uint32_t w, const Action& a, size_t elements) noexcept {
   const std::byte* values = local(call_.schedule->sources[a.first_source].place, w);
   const uint64_t length = call_.codec->encode(piece, values, state, work_.data(), wire + kWireHead);
   std::memcpy(wire, &length, kWireHead);
+  encoded_.values += elements << call_.layout.element_shift;
+  encoded_.wires += kWireHead + length;
 }
 
 bool Machine::decode(uint32_t w, const Action& a, Place place, size_t elements, bool add,

@@ -128,6 +128,12 @@ class Machine {
   // Did an operation since the last call of this need memory beyond lines: parts, scratch, room for gets,
   // streams of further segments?
   bool was_roomy() noexcept { return std::exchange(roomy_, false); }
+  // What this rank encoded, over all calls: bytes of values, and of the wires they became.
+  struct Encoded {
+    uint64_t values = 0, wires = 0;
+  };
+  const Encoded& encoded() const noexcept { return encoded_; }
+
   // Gives back what such operations left. Nothing may be running.
   void rest() noexcept;
 
@@ -306,6 +312,7 @@ class Machine {
   Mapping bounce_;  // where gets go to be folded: a segment for each source and window
   Mapping gather_;  // for messages of several lines: kGatherBytes a source and window, used from the front
   bool roomy_ = false;
+  Encoded encoded_;
 };
 
 }  // namespace plait::collectives::real
