@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "perf/coded.h"
 #include "perf/regret.h"
 #include "perf/row.h"
 
@@ -85,6 +86,26 @@ bool write(const std::string& path, const std::vector<Json>& rows) {
 bool write_json(const std::string& path, const std::vector<Row>& rows, const std::string& rival) {
   std::vector<Json> all;
   for (const Row& row : rows) all.push_back(to_json(row, rival));
+  return write(path, all);
+}
+bool write_json(const std::string& path, const std::vector<CodedRow>& rows, const Options& options) {
+  std::vector<Json> all;
+  for (const CodedRow& r : rows) {
+    all.push_back({{"collective", "allreduce"},
+                   {"dtype", "float32"},
+                   {"op", options.ops[0]->name},
+                   {"codec", options.codec},
+                   {"bytes", r.bytes},
+                   {"count", r.count},
+                   {"algorithm", r.algorithm},
+                   {"time_us_median", r.coded_us},
+                   {"plain_us_median", r.plain_us ? Json(*r.plain_us) : Json()},
+                   {"speedup", r.speedup() ? Json(*r.speedup()) : Json()},
+                   {"encoded", r.encoded},
+                   {"wire_ratio", r.ratio},
+                   {"error", r.error},
+                   {"error_most", r.most}});
+  }
   return write(path, all);
 }
 bool write_json(const std::string& path, const std::vector<Comparison>& rows) {

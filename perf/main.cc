@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perf/bench.h"
+#include "perf/coded.h"
 #include "perf/options.h"
 #include "perf/plot.h"
 
@@ -55,8 +56,15 @@ bool conclude(const Options& options, const Bench& bench, bool completed) {
   return completed && written && total_wrong(bench.rows()) == 0;
 }
 
+// Rank 0 ends the output, as above.
+bool conclude(const Options& options, const CodedBench& bench, bool completed) {
+  if (bench.rank() != 0 || options.json.empty()) return completed;
+  return write_json(options.json, bench.rows(), options) && completed;
+}
+
+template <class SomeBench>
 bool run_bench(const Options& options, plait_comm* comm) {
-  Bench bench(options, comm);
+  SomeBench bench(options, comm);
   bool completed = false;
   try {
     bench.run();
@@ -85,7 +93,8 @@ bool run_rank(const Options& options, const std::string& job, int thread) {
     std::printf("# no launcher found: %d rank%s in this process alone; start more by: %s\n", size,
                 size == 1 ? "" : "s", "plait-run -n 4 plait-perf ...");
   }
-  bool good = run_bench(options, comm);
+  const bool good =
+      options.mode == Mode::coded ? run_bench<CodedBench>(options, comm) : run_bench<Bench>(options, comm);
   plait_status status = plait_comm_destroy(comm);
   if (good && status != PLAIT_OK)
     complain(rank, std::string("plait_comm_destroy: ") + plait_last_error(nullptr));

@@ -35,6 +35,8 @@ COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
   -a 0 to 3, -I    rank 0's time, mean, least, most (3, default); calls' spread
   -J, --json FILE  writes the rows; --plot FILE.svg draws them
   --compare mpi    (or gloo) takes turns with plait; ratio: its time by plait's
+  --codec CODEC    allreduce by a codec ("int8,use=always"): time, ratio, error;
+                   --compare none: and without it, in turns
   --show-config    the PLAIT_* variables, and where each value comes from
 time: median of the iterations. Status 1: wrong or failed.
 
@@ -131,6 +133,7 @@ void add_options(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("-J,--json", o.json);
   app.add_option("--plot", o.plot);
   app.add_option("--compare", o.rival);
+  app.add_option("--codec", o.codec)->excludes(explain);
   app.add_option("-a,--average", raw.whose)->check(CLI::Range(0, 3));
   app.add_flag("-I,--iterations", o.iterations_shown);
 }
@@ -158,6 +161,18 @@ void settle_rival(const Options& o) {
   if (!plain || o.collective->uneven) throw Mistake(what + "of float32, sums and even blocks only");
 }
 
+void settle_codec(Options& o) {
+  const std::string what = "--codec " + o.codec + ": ";
+  if (!o.rival.empty() && o.rival != "none") throw Mistake(what + "goes with --compare none");
+  if (std::string_view(o.collective->name) != "allreduce") throw Mistake(what + "measured with allreduce");
+  const bool sums = o.ops.size() == 1 && (o.ops[0]->id == PLAIT_SUM || o.ops[0]->id == PLAIT_AVG);
+  if (o.dtypes.size() != 1 || std::string_view(o.dtypes[0]->name) != "float32" || !sums)
+    throw Mistake(what + "measured with float32, and -o sum or avg");
+  if (o.plan || o.iterations_shown || !o.plot.empty() || o.mode != Mode::time)
+    throw Mistake(what + "goes with none of --plan, -I, --plot, --regret");
+  o.mode = Mode::coded;
+}
+
 void settle(Options& o, const Raw& raw, bool last_given) {
   if (raw.collective.empty()) throw Mistake(std::string("which collective? One of: ") + collective_names());
   o.collective = find_collective(raw.collective);
@@ -172,8 +187,12 @@ void settle(Options& o, const Raw& raw, bool last_given) {
   o.memory = Memory(raw.memory);
   o.whose = Whose(raw.whose);
   o.mode = raw.explain ? Mode::explain : raw.regret ? Mode::regret : Mode::time;
-  if (!o.rival.empty()) settle_rival(o);
-  if (o.mode != Mode::time && (o.plan || o.iterations_shown || !o.plot.empty()))
+  if (!o.codec.empty()) {
+    settle_codec(o);
+  } else if (!o.rival.empty()) {
+    settle_rival(o);
+  }
+  if (o.mode != Mode::time && o.mode != Mode::coded && (o.plan || o.iterations_shown || !o.plot.empty()))
     throw Mistake((o.plan               ? "--plan"
                    : o.iterations_shown ? "-I"
                                         : "--plot") +

@@ -14,8 +14,9 @@
 
 namespace plait::perf {
 
-// What is done with a call: it is timed and checked; or all that could run it take turns.
-enum class Mode { time, explain, regret };
+// What is done with a call: it is timed and checked; all that could run it take turns; or it is made with a
+// codec.
+enum class Mode { time, explain, regret, coded };
 
 struct Options {
   Mode mode = Mode::time;
@@ -35,7 +36,9 @@ struct Options {
   double timeout_s = 0;       // 0: plait's own
   int threads = 1;            // ranks in this process
   std::string json, plot;     // files for the rows, or empty
-  std::string rival;          // what is measured beside plait, in turns; empty: nothing
+  std::string
+      rival;  // what is measured beside plait, in turns; empty: nothing. Of a codec: "none", plait without
+  std::string codec;  // as plait_call_config takes it
   Whose whose = Whose::slowest;
   bool iterations_shown = false;  // the spread of single calls, too
 
