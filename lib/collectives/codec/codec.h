@@ -13,8 +13,8 @@
 
 namespace plait::collectives::codec {
 
-// Which elements a codec gets: `count` of a tensor, from its `first` on. A tensor is cut into pieces, and into
-// others in the next call, so what is kept for it is kept by element.
+// Which elements a codec gets: `count` of a tensor, from its `first` on. A tensor is cut into pieces, and
+// into others in the next call, so what is kept for it is kept by element.
 struct Piece {
   size_t count = 0;
   uint64_t first = 0;
@@ -27,8 +27,8 @@ struct Cost {
   double encode_ns = 0, decode_ns = 0, ratio = 1;
 };
 
-// One codec for values of one dtype. It has no state of its own that changes: any thread may use it, several at
-// once. Nothing allocates or throws.
+// One codec for values of one dtype. It has no state of its own that changes: any thread may use it, several
+// at once. Nothing allocates or throws.
 class Codec {
  public:
   virtual ~Codec() = default;
@@ -53,9 +53,9 @@ class Codec {
   virtual size_t encode(const Piece& piece, const std::byte* values, std::byte* state, std::byte* work,
                         std::byte* wire) const noexcept = 0;
 
-  // Writes the values that a wire stands for. `wire` may come from anybody: nothing beyond its `bytes` is read,
-  // nothing beyond `count` values written. Returns null, or what is wrong with the wire, a text that lives for
-  // ever; values are of any content then. The same wire gives the same bits on every processor.
+  // Writes the values that a wire stands for. `wire` may come from anybody: nothing beyond its `bytes` is
+  // read, nothing beyond `count` values written. Returns null, or what is wrong with the wire, a text that
+  // lives for ever; values are of any content then. The same wire gives the same bits on every processor.
   virtual const char* decode(const std::byte* wire, size_t bytes, size_t count, std::byte* work,
                              std::byte* values) const noexcept = 0;
 
@@ -65,8 +65,8 @@ class Codec {
 };
 
 // "int8", "int4:block=64,rounding=stochastic", "topk:ratio=0.01", ...: a name and parameters, which
-// docs/compression.md lists. Code::invalid says which word is wrong and what there is; Code::unsupported, which
-// dtypes the codec has.
+// docs/compression.md lists. Code::invalid says which word is wrong and what there is; Code::unsupported,
+// which dtypes the codec has.
 Result<std::unique_ptr<Codec>> make(std::string_view text, Dtype dtype);
 
 // The names that make() knows, with a line each: what it does and its parameters.

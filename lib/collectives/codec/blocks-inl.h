@@ -1,0 +1,261 @@
+// The loops of codecs for one instruction set.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "collectives/codec/kernels.h"
+#include "collectives/reduce/rounding-inl.h"
+
+#if defined(PLAIT_CODEC_BLOCKS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLAIT_CODEC_BLOCKS_INL
+#undef PLAIT_CODEC_BLOCKS_INL
+#else
+#define PLAIT_CODEC_BLOCKS_INL
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace plait::collectives::HWY_NAMESPACE {
+
+using Floats = hn::CappedTag<float, HWY_LANES(float)>;
+using One = hn::CappedTag<float, 1>;
+constexpr size_t kFloats = HWY_LANES(float);
+
+// ---- formats of one number each: load<D>(at) as floats, store<D>(floats, at)
+
+template <class T>
+HWY_INLINE const T* at(const std::byte* p, size_t i) {
+  return reinterpret_cast<const T*>(p) + i;
+}
+template <class T>
+HWY_INLINE T* at(std::byte* p, size_t i) {
+  return reinterpret_cast<T*>(p) + i;
+}
+
+struct Half {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
+    return widen_float16(d, hn::LoadU(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
+  }
+  template <class D>
+  static HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to, size_t i) {
+    hn::StoreU(round_float16(d, v), hn::Rebind<uint16_t, D>(), at<uint16_t>(to, i));
+  }
+};
+struct Bfloat {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
+    const hn::Rebind<uint32_t, D> du;
+    const auto bits = hn::PromoteTo(du, hn::LoadU(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
+    return hn::BitCast(d, hn::ShiftLeft<16>(bits));
+  }
+  template <class D>
+  static HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to, size_t i) {
+    const hn::Rebind<uint16_t, D> half;
+    const auto bits = hn::ShiftRight<16>(round_bfloat16(d, v));
+    // Through signed numbers, which Highway narrows by saturation: bits are below 2^16.
+    hn::StoreU(hn::TruncateTo(half, bits), half, at<uint16_t>(to, i));
+  }
+};
+template <class Format>
+struct Quarter {
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
+    return widen_float8<Format>(d, hn::LoadU(hn::Rebind<uint8_t, D>(), at<uint8_t>(from, i)));
+  }
+  template <class D>
+  static HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to, size_t i) {
+    hn::StoreU(round_float8<Format>(d, v), hn::Rebind<uint8_t, D>(), at<uint8_t>(to, i));
+  }
+};
+
+// f(d, i): for vectors of values from i on, the last ones one by one.
+template <class F>
+HWY_INLINE void each(size_t count, F f) {
+  size_t i = 0;
+  for (; i + kFloats <= count; i += kFloats) f(Floats(), i);
+  for (; i < count; i++) f(One(), i);
+}
+
+template <class Format>
+void widen(const std::byte* from, float* to, size_t count) noexcept {
+  each(count, [&](auto d, size_t i) { hn::StoreU(Format::load(d, from, i), d, to + i); });
+}
+template <class Format>
+void narrow(const float* from, std::byte* to, size_t count) noexcept {
+  each(count, [&](auto d, size_t i) { Format::store(d, hn::LoadU(d, from + i), to, i); });
+}
+inline void add_floats(const float* values, float* sum, size_t count) noexcept {
+  each(count, [&](auto d, size_t i) {
+    hn::StoreU(hn::Add(hn::LoadU(d, sum + i), hn::LoadU(d, values + i)), d, sum + i);
+  });
+}
+
+// ---- blocks
+
+// Uniform in [0, 1), of the number of the value and the key alone (a bijection of 32-bit words that mixes
+// well).
+template <class D>
+HWY_INLINE hn::Vec<D> draw(D d, uint32_t key, uint32_t number) {
+  const hn::Rebind<uint32_t, D> du;
+  auto x = hn::Xor(hn::Add(hn::Iota(du, 0), hn::Set(du, number)), hn::Set(du, key));
+  x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x21f0aaadu));
+  x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0xd35a2d97u));
+  x = hn::Xor(x, hn::ShiftRight<15>(x));
+  return hn::Mul(hn::ConvertTo(d, hn::BitCast(hn::Rebind<int32_t, D>(), hn::ShiftRight<8>(x))),
+                 hn::Set(d, 0x1p-24f));
+}
+
+// The largest magnitude of a block; infinite, if one is infinite or no number.
+HWY_INLINE float largest(const float* values, size_t count) {
+  const hn::Rebind<uint32_t, Floats> du;
+  auto most = hn::Zero(du);
+  size_t i = 0;
+  const auto magnitude = hn::Set(du, 0x7fffffffu);
+  for (; i + kFloats <= count; i += kFloats)
+    most = hn::Max(most, hn::And(hn::BitCast(du, hn::LoadU(Floats(), values + i)), magnitude));
+  uint32_t bits = hn::GetLane(hn::MaxOfLanes(du, most));
+  for (; i < count; i++) {
+    uint32_t one;
+    std::memcpy(&one, values + i, sizeof one);
+    bits = HWY_MAX(bits, one & 0x7fffffffu);
+  }
+  float result;
+  bits = HWY_MIN(bits, 0x7f800000u);
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+// Integers -kLimit..kLimit, which take 8 / kPerByte bits.
+template <int Limit, size_t PerByte>
+struct Integers {
+  static constexpr size_t kPerByte = PerByte;
+
+  // What a block is multiplied by to be encoded; its scale, which it is multiplied by to be decoded.
+  static HWY_INLINE float factor(float most, float* scale) {
+    constexpr float kLimit = float(Limit);
+    *scale = most / kLimit;
+    if (*scale * kLimit > std::numeric_limits<float>::max()) *scale = std::nextafterf(*scale, 0);
+    return kLimit / most;
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::Rebind<int32_t, D>> round(D d, hn::Vec<D> v, const codec::Blocks& of,
+                                                          size_t i) {
+    const auto limit = hn::Set(d, float(Limit));
+    if (!of.nearest)
+      v = hn::Floor(hn::Add(v, draw(d, uint32_t(of.seed ^ of.seed >> 32), uint32_t(of.first + i))));
+    v = hn::Max(hn::Min(v, limit), hn::Neg(limit));
+    return hn::NearestInt(v);
+  }
+};
+
+struct Int8 : Integers<127, 1> {
+  template <class D>
+  static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks& of, std::byte* to, size_t i) {
+    const hn::Rebind<int8_t, D> bytes;
+    hn::StoreU(hn::DemoteTo(bytes, round(d, v, of, i)), bytes, at<int8_t>(to, i));
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
+    const auto bytes = hn::LoadU(hn::Rebind<int8_t, D>(), at<int8_t>(from, i));
+    return hn::ConvertTo(d, hn::PromoteTo(hn::Rebind<int32_t, D>(), bytes));
+  }
+};
+
+// Two a byte, the first one in the low half.
+struct Int4 : Integers<7, 2> {
+  template <class D>
+  static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks& of, std::byte* to, size_t i) {
+    const hn::Rebind<int8_t, D> bytes;
+    constexpr size_t kLanes = hn::MaxLanes(D());
+    int8_t few[HWY_MAX(kLanes, size_t(2))] = {};
+    hn::StoreU(hn::DemoteTo(bytes, round(d, v, of, i)), bytes, few);
+    auto* out = at<uint8_t>(to, i / 2);
+    if constexpr (kLanes == 1) {
+      const auto bits = uint8_t(uint8_t(few[0]) & 15u);
+      *out = i % 2 == 0 ? bits : uint8_t(*out | bits << 4);
+    } else {
+      for (size_t k = 0; k < kLanes; k += 2)
+        out[k / 2] = uint8_t((uint8_t(few[k]) & 15u) | uint8_t(few[k + 1]) << 4);
+    }
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
+    constexpr size_t kLanes = hn::MaxLanes(D());
+    int32_t few[kLanes];
+    const auto* in = at<uint8_t>(from, 0);
+    for (size_t k = 0; k < kLanes; k++) {
+      const uint32_t bits = uint32_t(in[(i + k) / 2]) >> ((i + k) % 2 * 4) & 15u;
+      few[k] = int32_t(bits ^ 8u) - 8;
+    }
+    return hn::ConvertTo(d, hn::LoadU(hn::Rebind<int32_t, D>(), few));
+  }
+};
+
+// Floats of 8 bits, scaled by a power of two so that the largest one of a block is in the topmost binade.
+template <class Format>
+struct Scaled {
+  static constexpr size_t kPerByte = 1;
+  static HWY_INLINE float factor(float most, float* scale) {
+    constexpr int kTop = Format::kMantissa == 3 ? 8 : 15;  // the largest exponent of a finite number
+    const int exponent = std::ilogb(most) - kTop;
+    // Rounding up may leave the range: there is one power of two more then.
+    const bool over = std::scalbn(most, -exponent) > (Format::kMantissa == 3 ? 448.f : 57344.f);
+    *scale = std::scalbn(1.f, exponent + over);
+    return std::scalbn(1.f, -(exponent + over));
+  }
+  template <class D>
+  static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks&, std::byte* to, size_t i) {
+    Quarter<Format>::store(d, v, to, i);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
+    return Quarter<Format>::load(d, from, i);
+  }
+};
+
+template <class Format>
+void encode_blocks(const codec::Blocks& of, const float* values, float* scales, std::byte* numbers) noexcept {
+  for (size_t begin = 0, b = 0; begin < of.count; begin += of.block, b++) {
+    const size_t count = HWY_MIN(of.block, of.count - begin);
+    const float most = largest(values + begin, count);
+    float scale = 0, factor = 0;
+    if (most > std::numeric_limits<float>::max()) {
+      scale = std::numeric_limits<float>::quiet_NaN();
+    } else if (most >= codec::kSmallestBlock) {
+      factor = Format::factor(most, &scale);
+    }
+    std::memcpy(scales + b, &scale, sizeof scale);
+    if (factor == 0) {
+      std::memset(numbers + begin / Format::kPerByte, 0, (count + Format::kPerByte - 1) / Format::kPerByte);
+      continue;
+    }
+    each(count, [&](auto d, size_t i) {
+      Format::store(d, hn::Mul(hn::LoadU(d, values + begin + i), hn::Set(d, factor)), of, numbers, begin + i);
+    });
+  }
+}
+
+template <class Format>
+void decode_blocks(const codec::Blocks& of, const float* scales, const std::byte* numbers, float* values,
+                   bool add) noexcept {
+  for (size_t begin = 0, b = 0; begin < of.count; begin += of.block, b++) {
+    const size_t count = HWY_MIN(of.block, of.count - begin);
+    float scale;
+    std::memcpy(&scale, scales + b, sizeof scale);
+    float* const to = values + begin;
+    auto decoded = [&](auto d, size_t i) {
+      return hn::Mul(Format::load(d, numbers, begin + i), hn::Set(d, scale));
+    };
+    if (add) {
+      each(count,
+           [&](auto d, size_t i) { hn::StoreU(hn::Add(hn::LoadU(d, to + i), decoded(d, i)), d, to + i); });
+    } else {
+      each(count, [&](auto d, size_t i) { hn::StoreU(decoded(d, i), d, to + i); });
+    }
+  }
+}
+
+}  // namespace plait::collectives::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
