@@ -130,7 +130,7 @@ bool Planner::pays(const Shape& shape) {
   return !(predicted(shape) >= predicted(plain));
 }
 
-// Seconds, by measurement where there is one; what codecs do comes on top of it.
+// What codecs do comes on top of it.
 double Planner::predicted(const Shape& shape) {
   auto method = choose(shape);
   if (!method.ok()) return std::numeric_limits<double>::infinity();

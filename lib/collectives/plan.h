@@ -71,6 +71,8 @@ class Planner {
   Result<const Method*> choose(const Shape& shape);
   // Whether the machine runs `method`, one of methods(), on every rank; else why not. Remembered.
   const Status& runs(const Method& method, bool in_place);
+  // Seconds that the call takes as plait would make it, measured or predicted; infinity: not known.
+  double predicted(const Shape& shape);
   // Does the call of `shape` take less time with its codec than without, as far as plait can tell?
   bool pays(const Shape& shape);
   // All that fit `shape`, the best one first, with their times; `shape.algorithm` is not looked at.
@@ -92,7 +94,6 @@ class Planner {
   bool moves_straight(const Method& method) const;
   Status bounded(const Method& method) const;
   bool runs(const Method& method, const Question& question);
-  double predicted(const Shape& shape);
   double codec_seconds(const Method& method, const Shape& shape) const;
   Status lowers(const Method& method, int32_t rank, bool in_place) const;
   Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined, bool entering,

@@ -40,6 +40,27 @@ Status check_lossy(const char* function, const Communicator& comm, const Args& a
   return {};
 }
 
+// The tensor as a matrix: its first dimension, and all others. A vector is none, and goes without.
+Status check_shape(const char* function, const plait_call_config& given, Args& args) {
+  if (args.collective != Collective::allreduce)
+    return {Code::unsupported, std::string(function) + ": codec " + args.codec->text + " is for allreduce"};
+  if (given.shape == nullptr || given.shape_dims == 0)
+    return bad(function, "codec " + args.codec->text + " needs the tensor's shape");
+  uint64_t elements = 1;
+  for (size_t d = 0; d < given.shape_dims; d++) {
+    const bool fits =
+        given.shape[d] >= 0 && !__builtin_mul_overflow(elements, uint64_t(given.shape[d]), &elements);
+    if (!fits) return bad(function, "plait_call_config.shape is negative, or too large");
+  }
+  if (elements != args.count)
+    return bad(function, "plait_call_config.shape has " + std::to_string(elements) + " elements, the call " +
+                             std::to_string(args.count));
+  if (elements == 0) return {};
+  args.rows = given.shape_dims == 1 ? 1 : uint64_t(given.shape[0]);
+  args.columns = elements / args.rows;
+  return {};
+}
+
 Status check_codec(const char* function, const plait_call_config& given, const Communicator& comm,
                    Args& args) {
   if (!collectives::encodes(args.collective) || args.uneven) {
@@ -55,7 +76,9 @@ Status check_codec(const char* function, const plait_call_config& given, const C
   if (args.codec->has_state() && given.tensor_key == 0)
     return bad(function, "codec " + args.codec->text +
                              " keeps what it leaves out: give the tensor a tensor_key, not 0");
-  return args.codec->codec->exact() ? Status() : check_lossy(function, comm, args);
+  if (args.codec->exact()) return {};
+  PLAIT_TRY(check_lossy(function, comm, args));
+  return args.codec->rank > 0 ? check_shape(function, given, args) : Status();
 }
 
 Status check_config(const char* function, const plait_call_config* config, const Communicator& comm,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "collectives/codec/makers.h"
 #include "runtime/user_codec.h"
 
 namespace plait::runtime {
@@ -27,6 +28,8 @@ Table& table() {
   static auto* t = new Table;  // never destroyed: what it gave lives as long as the process
   return *t;
 }
+
+constexpr std::string_view kLowRank = "powersgd";
 
 // A text, taken apart: what is for the codec, and what is said of its use.
 struct Words {
@@ -83,17 +86,33 @@ bool suits_edge(std::string_view name) {
          name.starts_with("onebit");
 }
 
+// A method, not a wire.
+Status make_low_rank(std::string_view text, Dtype dtype, CodecUse& use) {
+  auto words = collectives::codec::OptionWords::read(text);
+  if (!words.ok()) return words.status();
+  auto rank = words->whole("rank", 4, 1, 64);
+  if (!rank.ok()) return rank.status();
+  PLAIT_TRY(words->done());
+  if (dtype != Dtype::float32) return collectives::codec::refuse_dtype(kLowRank, dtype, "float32");
+  use.rank = *rank;
+  return {};
+}
+
 Result<std::unique_ptr<const Codec>> make(const Table& t, const std::string& text, Dtype dtype) {
   if (const auto user = t.users.find(text); user != t.users.end())
     return make_user_codec(user->second, dtype);
   auto made = collectives::codec::make(text, dtype);
   if (made.ok()) return std::unique_ptr<const Codec>(std::move(*made));
-  std::string own;
+  std::string own = ", " + std::string(kLowRank);
   for (const auto& [name, desc] : t.users) own += (own.empty() ? "; of plait_codec_register: " : ", ") + name;
   return Status(made.status().code(), std::string(made.status().text()) + own);
 }
 
 }  // namespace
+
+std::string CodecUse::name() const {
+  return codec != nullptr ? codec->name() : std::string(kLowRank) + ":rank=" + std::to_string(rank);
+}
 
 Result<const CodecUse*> use_codec(std::string_view text, Dtype dtype) {
   Table& t = table();
@@ -102,18 +121,27 @@ Result<const CodecUse*> use_codec(std::string_view text, Dtype dtype) {
   if (const auto known = t.uses.find(key); known != t.uses.end()) return known->second.get();
   auto words = take_apart(text);
   if (!words.ok()) return words.status();
-  auto codec = make(t, words->codec, dtype);
-  if (!codec.ok()) return codec.status();
   auto use = std::make_unique<CodecUse>();
-  use->codec = std::move(*codec);
+  const bool low_rank = words->codec.substr(0, words->codec.find(':')) == kLowRank;
+  if (low_rank && (!words->at.empty() || words->links != Encoded::all))
+    return Status(Code::invalid, "codec powersgd is no wire: it has neither at= nor links=");
+  if (low_rank) {
+    PLAIT_TRY(make_low_rank(words->codec, dtype, *use));
+  } else {
+    auto codec = make(t, words->codec, dtype);
+    if (!codec.ok()) return codec.status();
+    use->codec = std::move(*codec);
+  }
   use->links = words->links;
-  use->edge = words->at.empty() ? suits_edge(use->codec->name()) : words->at == "edge";
   use->always = words->always;
-  use->text = use->codec->name();
+  use->text = use->name();
   use->text += use->text.find(':') == std::string::npos ? ':' : ',';
-  use->text += use->edge ? "at=edge" : "at=hop";
-  use->text += use->links == Encoded::all ? ",links=all" : ",links=hosts";
-  use->text += use->always ? ",use=always" : ",use=pays";
+  if (!low_rank) {
+    use->edge = words->at.empty() ? suits_edge(use->name()) : words->at == "edge";
+    use->text += use->edge ? "at=edge" : "at=hop";
+    use->text += use->links == Encoded::all ? ",links=all," : ",links=hosts,";
+  }
+  use->text += use->always ? "use=always" : "use=pays";
   use->hash = uint32_t(fnv1a(use->text)) | 1;
   return t.uses.emplace(std::move(key), std::move(use)).first->second.get();
 }
@@ -143,7 +171,8 @@ Status add_codec(const plait_codec_desc& desc) {
   Table& t = table();
   std::lock_guard lock(t.mutex);
   const auto own = collectives::codec::make(name, Dtype::float32);
-  const bool taken = t.users.contains(name) || own.ok() || own.status().code() == Code::unsupported;
+  const bool taken =
+      t.users.contains(name) || own.ok() || own.status().code() == Code::unsupported || name == kLowRank;
   if (taken) return bad("there is a codec \"" + name + "\" already");
   plait_codec_desc& kept = t.users.emplace(name, desc).first->second;
   kept.name = t.users.find(name)->first.c_str();

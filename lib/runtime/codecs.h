@@ -18,12 +18,15 @@ namespace plait::runtime {
 struct CodecUse {
   std::string text;   // its name, with all its parameters, and ours
   uint32_t hash = 0;  // of that, never 0
-  std::unique_ptr<const collectives::codec::Codec> codec;
+  std::unique_ptr<const collectives::codec::Codec> codec;  // null: it is no wire, but a method of factors ...
+  size_t rank = 0;                                         // ... of this rank: low_rank.h
   collectives::Encoded links = collectives::Encoded::all;
   bool edge = false;    // each rank encodes once
   bool always = false;  // whether it pays or not
 
-  bool has_state() const noexcept { return codec->state_bytes() > 0; }
+  bool has_state() const noexcept { return codec == nullptr || codec->state_bytes() > 0; }
+  bool exact() const noexcept { return codec != nullptr && codec->exact(); }
+  std::string name() const;  // the codec's alone
   collectives::Encoding encoding() const noexcept {
     return {links, codec->exact(), codec->cost().ratio, codec->cost().encode_ns, codec->cost().decode_ns};
   }

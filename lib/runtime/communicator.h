@@ -174,6 +174,11 @@ class Communicator {
   collectives::Shape shape_of(const Args& args, const UserOperator* custom, bool in_place) const;
   Status choose_codec(const Args& args, Prepared& prepared, collectives::Shape& shape);
   Status find_tensor(plait_request& request);
+  // low_rank.cc
+  bool is_low_rank(const Args& args);
+  Status make_low_rank(plait_request& request);
+  void begin_low_rank(plait_request& request) noexcept;
+  bool next_of_low_rank(plait_request& request) noexcept;
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
   void finish(Status status) noexcept;
@@ -281,9 +286,9 @@ class Communicator {
   std::unique_ptr<collectives::real::Machine> machine_;
   Tensors tensors_;
   uint64_t coded_calls_ = 0, plain_calls_ = 0;  // that named a codec: with it, without
-  std::vector<Prepared> shapes_;   // cache of recent shapes, by hash
-  const Prepared* latest_;         // of them
-  plait_request* head_ = nullptr;  // the running one and those behind it
+  std::vector<Prepared> shapes_;                // cache of recent shapes, by hash
+  const Prepared* latest_;                      // of them
+  plait_request* head_ = nullptr;               // the running one and those behind it
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
   std::deque<plait_request> requests_;

@@ -147,6 +147,9 @@ plait_request* Communicator::take_request(bool persistent) {
     free_ = request->next;
   }
   request->magic = plait_request::kMagic;
+  request->tensor = nullptr;
+  request->low_rank = nullptr;
+  request->factor = nullptr;
   request->comm = this;
   request->state = plait_request::State::idle;
   request->persistent = persistent;
@@ -163,7 +166,9 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
   }
   plait_request* request = take_request(persistent);
   request->args = args;
-  if (persistent) {
+  if (is_low_rank(args)) {
+    status = make_low_rank(*request);
+  } else if (persistent) {
     status = fill(args, request->own);
     request->prepared = &request->own;
   } else {
@@ -235,7 +240,7 @@ std::string Communicator::explain(const plait_request& plan) {
 // Whether the call is made with its codec: it may not pay.
 Status Communicator::choose_codec(const Args& a, Prepared& p, collectives::Shape& shape) {
   p.codec = nullptr;
-  if (a.codec == nullptr || config_.size == 1) return {};
+  if (a.codec == nullptr || a.codec->rank > 0 || config_.size == 1) return {};
   shape.encoding = a.codec->encoding();
   if (a.codec->edge && shape.algorithm.empty()) shape.algorithm = edge_of(a.collective, methods());
   if (a.codec->always || planner_->pays(shape)) {
@@ -257,7 +262,7 @@ plait_codec_stats Communicator::codec_stats() const noexcept {
 
 // What a codec keeps of the request's tensor.
 Status Communicator::find_tensor(plait_request& request) {
-  request.tensor = nullptr;
+  if (request.low_rank != nullptr) return {};
   const Prepared& p = *request.prepared;
   if (p.codec == nullptr || !p.codec->has_state()) return {};
   auto tensor = tensors_.find(request.args.tensor_key, *p.codec, p.args.dtype,
@@ -296,7 +301,7 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   auto schedule = planner_->schedule(**method, a.root, p.in_place, joined, entering, shape.encoding);
   if (!schedule.ok()) return schedule.status();
   p.id = id_of(a, compared(args), **method, p.in_place, size);
-  p.id.codec = p.codec == nullptr ? 0 : p.codec->hash;
+  if (p.codec != nullptr || (a.codec != nullptr && a.codec->rank > 0)) p.id.codec = a.codec->hash;
   p.algorithm = (*method)->name.data();
   if (args.maker != 0) p.id.kind = args.maker;
   p.hash = fingerprint(p.id, size);

@@ -9,7 +9,9 @@ void Communicator::start(plait_request* request) noexcept {
   request->deadline_set = false;
   request->next = nullptr;
   if (request->is_message()) return start_message(request);
+  request->factor = nullptr;
   request->number = ++calls_;
+  if (request->low_rank != nullptr) calls_++;  // two operations
   if (abort_.load(std::memory_order_relaxed)) check(nullptr);
   if (is_broken_.load(std::memory_order_acquire)) {
     request->state = plait_request::State::done;
@@ -27,6 +29,7 @@ void Communicator::start(plait_request* request) noexcept {
 }
 
 void Communicator::begin(plait_request* request) noexcept {
+  if (request->low_rank != nullptr && request->factor == nullptr) begin_low_rank(*request);
   if (later_.number != 0 && request->number >= later_.number) return fail_later();
   if (config_.size == 1 || connected(*request->prepared)) return launch(request);
   request->state = plait_request::State::connecting;
@@ -44,7 +47,8 @@ void Communicator::launch(plait_request* request) noexcept {
   call.number = request->number;
   call.network = p.network;
   call.tag = (p.hash & ~0xffu) | (uint32_t(request->number) & 0x7f) << 1;
-  if (p.args.codec != nullptr) (p.codec != nullptr ? coded_calls_ : plain_calls_)++;
+  if (p.args.codec != nullptr && request->low_rank == nullptr)
+    (p.codec != nullptr ? coded_calls_ : plain_calls_)++;
   if (p.codec != nullptr) call.seed = mix(request->number, uint64_t(config_.rank));
   if (TensorState* tensor = request->tensor; tensor != nullptr) {
     call.state = tensor->data.data();
@@ -52,6 +56,7 @@ void Communicator::launch(plait_request* request) noexcept {
   }
   auto* in = static_cast<std::byte*>(const_cast<void*>(request->args.in));
   auto* out = static_cast<std::byte*>(request->args.out);
+  if (request->factor != nullptr) in = out = reinterpret_cast<std::byte*>(request->factor);
   if (p.in_bytes > 0) call.input = {in, arena_->owns(in, p.in_bytes), arena_->offset(in), {}};
   if (p.out_bytes > 0) call.output = {out, arena_->owns(out, p.out_bytes), arena_->offset(out), {}};
   if (!call.input.shared) expose_plain(call.input, p.in_bytes);
@@ -80,6 +85,7 @@ void Communicator::record() noexcept {
 void Communicator::finish(Status status) noexcept {
   plait_request* done = head_;
   recorder_.finished(done->number);
+  if (done->low_rank != nullptr && status.ok() && next_of_low_rank(*done)) return begin(done);
   head_ = done->next;
   if (head_ == nullptr) tail_ = nullptr;
   done->next = nullptr;

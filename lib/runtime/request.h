@@ -19,6 +19,7 @@ class Communicator;
 struct UserOperator;
 struct CodecUse;
 struct TensorState;
+struct LowRank;
 
 // The blocks of a buffer, one a rank, as the user gave them, in elements.
 struct Blocks {
@@ -40,6 +41,7 @@ struct Args {
   int64_t timeout_ms = 0;           // 0: the communicator's
   const CodecUse* codec = nullptr;  // lives as long as the process; null: none
   uint64_t tensor_key = 0;          // whose state a codec with state uses; 0: none
+  uint64_t rows = 0, columns = 0;   // of the tensor as a matrix, where the codec wants one
   bool uneven = false;              // blocks have counts of their own, alltoall: `count` means nothing
   Blocks in_blocks, out_blocks;     // uneven, where this rank's input or output holds a block of each rank
   uint32_t maker = 0;  // not 0: the barrier of a call that makes communicators, kSplitCall or kDupCall
@@ -93,7 +95,10 @@ struct plait_request {
   uint64_t number = 0;
   plait::runtime::Args args;  // without blocks: these are prepared->args
   plait::runtime::Letter letter;
-  plait::runtime::TensorState* tensor = nullptr;       // of the codec, if it has state
+  plait::runtime::TensorState* tensor = nullptr;  // of the codec, if it has state
+  // Not null: it is two allreduces, of the factors; and the one that it is at.
+  plait::runtime::LowRank* low_rank = nullptr;
+  float* factor = nullptr;
   const plait::runtime::Prepared* prepared = nullptr;  // valid until it is done
   const char* algorithm = nullptr;                     // its name
   plait::runtime::Prepared own;                        // of a persistent plan
