@@ -294,7 +294,9 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   real::Layout layout = layout_of(p, (*method)->chunks, rank, size);
   const bool joined = real::joins(layout) && p.codec == nullptr;
   real::set_segments(layout, joined ? SIZE_MAX : real::kSegmentBytes);
-  if (p.codec != nullptr && (layout.uneven || !real::fit_segments(layout, *p.codec->codec)))
+  const size_t longest =
+      shape.encoding.which == collectives::Encoded::all ? real::kCodedSegmentBytes : real::kSegmentBytes;
+  if (p.codec != nullptr && (layout.uneven || !real::fit_segments(layout, *p.codec->codec, longest)))
     return {Code::unsupported,
             "codec " + p.codec->text + " does not go with " + std::string((*method)->name)};
   const bool entering = contributions_enter(args, **method, size);
