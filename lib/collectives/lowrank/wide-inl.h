@@ -1,0 +1,112 @@
+// Sixteen numbers that are computed with together, in as many vectors as the instruction set needs for them.
+// What is summed over lanes is summed in one order, whatever the width of a vector; and a step reads whole
+// cache lines.
+#include <algorithm>
+
+#include "collectives/lowrank/lowrank.h"
+#include "hwy/highway.h"
+
+#if defined(PLAIT_LOWRANK_WIDE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef PLAIT_LOWRANK_WIDE_INL
+#undef PLAIT_LOWRANK_WIDE_INL
+#else
+#define PLAIT_LOWRANK_WIDE_INL
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace plait::collectives::lowrank::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr size_t kLanes = 16;
+
+template <class T>
+struct Wide {
+  using D = hn::CappedTag<T, kLanes>;
+  static constexpr size_t kStep = HWY_LANES(T);  // lanes of one vector
+  static constexpr size_t kVectors = kLanes / kStep;
+  hn::Vec<D> v[kVectors];
+};
+using Floats = Wide<float>;
+using Doubles = Wide<double>;
+
+template <class T>
+HWY_INLINE Wide<T> all(T x) {
+  Wide<T> w;
+  for (auto& v : w.v) v = hn::Set(typename Wide<T>::D(), x);
+  return w;
+}
+template <class T>
+HWY_INLINE Wide<T> operator+(const Wide<T>& a, const Wide<T>& b) {
+  Wide<T> w;
+  for (size_t i = 0; i < Wide<T>::kVectors; i++) w.v[i] = hn::Add(a.v[i], b.v[i]);
+  return w;
+}
+template <class T>
+HWY_INLINE Wide<T> operator-(const Wide<T>& a, const Wide<T>& b) {
+  Wide<T> w;
+  for (size_t i = 0; i < Wide<T>::kVectors; i++) w.v[i] = hn::Sub(a.v[i], b.v[i]);
+  return w;
+}
+template <class T>
+HWY_INLINE Wide<T> operator*(const Wide<T>& a, const Wide<T>& b) {
+  Wide<T> w;
+  for (size_t i = 0; i < Wide<T>::kVectors; i++) w.v[i] = hn::Mul(a.v[i], b.v[i]);
+  return w;
+}
+
+// Halves onto halves: lane i and lane i + 8 first.
+template <class T>
+HWY_INLINE T sum(const Wide<T>& w) {
+  T lane[kLanes];
+  for (size_t i = 0; i < Wide<T>::kVectors; i++)
+    hn::StoreU(w.v[i], typename Wide<T>::D(), lane + i * Wide<T>::kStep);
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; i++) lane[i] += lane[i + half];
+  }
+  return lane[0];
+}
+
+// Where numbers lie: kLanes of them, or the first few, with zeros for the others.
+struct Whole {
+  static HWY_INLINE Floats load(const float* p) {
+    Floats w;
+    for (size_t i = 0; i < Floats::kVectors; i++) w.v[i] = hn::LoadU(Floats::D(), p + i * Floats::kStep);
+    return w;
+  }
+  static HWY_INLINE void store(const Floats& w, float* p) {
+    for (size_t i = 0; i < Floats::kVectors; i++) hn::StoreU(w.v[i], Floats::D(), p + i * Floats::kStep);
+  }
+};
+struct First {
+  size_t count;
+  HWY_INLINE Floats load(const float* p) const {
+    float lane[kLanes] = {};
+    std::copy_n(p, count, lane);
+    return Whole::load(lane);
+  }
+  HWY_INLINE void store(const Floats& w, float* p) const {
+    float lane[kLanes];
+    Whole::store(w, lane);
+    std::copy_n(lane, count, p);
+  }
+};
+
+// What is compressed: m, or m and error.
+struct Plain {
+  const float* m;
+  template <class Where>
+  HWY_INLINE Floats load(Where where, size_t at) const {
+    return where.load(m + at);
+  }
+};
+struct Corrected {
+  const float *m, *error;
+  template <class Where>
+  HWY_INLINE Floats load(Where where, size_t at) const {
+    return where.load(m + at) + where.load(error + at);
+  }
+};
+
+}  // namespace plait::collectives::lowrank::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
