@@ -1,6 +1,7 @@
 #include "runtime/low_rank.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/communicator.h"
@@ -23,6 +24,10 @@ lowrank::Shape matrix_of(const Args& a) {
   return shape;
 }
 
+bool is_finite(const LowRank& l) {
+  return std::all_of(l.error, l.error + l.shape.elements(), [](float e) { return std::isfinite(e); });
+}
+
 // The sum of one factor, in place.
 Args sum_of(const Args& call, float* factor, size_t elements) {
   Args a;
@@ -42,11 +47,11 @@ Args sum_of(const Args& call, float* factor, size_t elements) {
 bool Communicator::is_low_rank(const Args& args) {
   if (args.codec == nullptr || args.codec->rank == 0 || config_.size == 1 || args.rows == 0) return false;
   const lowrank::Shape shape = matrix_of(args);
-  if ((shape.rows + shape.columns) * shape.rank >= shape.rows * shape.columns) return false;
+  if (shape.p_elements() + shape.q_elements() >= shape.elements()) return false;
   if (args.codec->always) return true;
   collectives::Shape whole = shape_of(args, nullptr, true), left = whole, right = whole;
-  left.bytes = shape.rows * shape.rank * sizeof(float);
-  right.bytes = shape.columns * shape.rank * sizeof(float);
+  left.bytes = shape.p_elements() * sizeof(float);
+  right.bytes = shape.q_elements() * sizeof(float);
   const double passes = double(whole.bytes) * kByteSeconds;
   return planner_->predicted(left) + planner_->predicted(right) + passes < planner_->predicted(whole);
 }
@@ -59,8 +64,8 @@ Status Communicator::make_low_rank(plait_request& request) {
   if (!l.prepared || l.of_left.args.algorithm.data() != args.algorithm.data()) {
     while (head_ != nullptr) wait(tail_);  // who may use them
     l.prepared = false;
-    PLAIT_TRY(fill(sum_of(args, l.left, l.shape.rows * l.shape.rank), l.of_left));
-    PLAIT_TRY(fill(sum_of(args, l.right, l.shape.columns * l.shape.rank), l.of_right));
+    PLAIT_TRY(fill(sum_of(args, l.left, l.shape.p_elements()), l.of_left));
+    PLAIT_TRY(fill(sum_of(args, l.right, l.shape.q_elements()), l.of_right));
     l.prepared = true;
   }
   if (request.persistent) PLAIT_TRY(fill(args, request.own));
@@ -88,7 +93,7 @@ bool Communicator::next_of_low_rank(plait_request& request) noexcept {
     lowrank::orthonormalise(l.shape, l.left);
     lowrank::project_back(l.shape, m, l.error, l.left, l.own_right);
     lowrank::keep_error(l.shape, m, l.error, l.left, l.own_right);
-    std::memcpy(l.right, l.own_right, l.shape.columns * l.shape.rank * sizeof(float));
+    std::memcpy(l.right, l.own_right, l.shape.q_elements() * sizeof(float));
     request.prepared = &l.of_right;
     request.factor = l.right;
     request.number++;
@@ -97,6 +102,10 @@ bool Communicator::next_of_low_rank(plait_request& request) noexcept {
   const float scale = request.args.op == ReduceOp::avg ? 1.f / float(config_.size) : 1.f;
   lowrank::reconstruct(l.shape, l.left, l.right, scale, static_cast<float*>(request.args.out));
   request.factor = nullptr;
+  // Columns that are zero, or no numbers, would stay so: all ranks begin them anew, and forget a gradient
+  // that was none.
+  if (lowrank::revive(l.shape, request.args.tensor_key + request.tensor->turn, l.right) > 0 && !is_finite(l))
+    std::memset(l.error, 0, l.shape.elements() * sizeof(float));
   return false;
 }
 

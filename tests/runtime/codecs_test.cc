@@ -371,6 +371,28 @@ TEST(LowRank, AveragesInPlaceAmongOtherCalls) {
   });
 }
 
+// What is no number shows once, and is gone with the next gradient.
+TEST(LowRank, AGradientThatOverflowedIsForgotten) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    const std::vector<int64_t> shape = {32, 48};
+    const plait_call_config config = low_rank_config("powersgd:rank=2,use=always", shape, 1);
+    std::vector<float> mean(32 * 48), m;
+    for (int r = 0; r < 2; r++) {
+      const auto one = matrix(r, 32, 48, 0);
+      for (size_t i = 0; i < one.size(); i++) mean[i] += one[i] / 2;
+    }
+    for (int turn = 0; turn < 6; turn++) {
+      m = matrix(rank, 32, 48, 0);
+      if (turn == 1 && rank == 1) m[77] = INFINITY;
+      OK(plait_allreduce(c.comm, m.data(), m.data(), m.size(), PLAIT_FLOAT32, PLAIT_AVG, &config, nullptr));
+      if (turn == 1 && std::isfinite(m[77])) return "it did not show";
+    }
+    std::vector<float> off(m.size());
+    for (size_t i = 0; i < m.size(); i++) off[i] = m[i] - mean[i];
+    return norm(off) < 1e-3 * norm(mean) ? "" : "off by " + std::to_string(norm(off) / norm(mean));
+  });
+}
+
 TEST(LowRank, AVectorGoesWithoutAndAWrongShapeIsRefused) {
   ranks(2, [](Comm& c, int) -> std::string {
     std::vector<float> v(300, 1.f);
