@@ -29,6 +29,8 @@ COLLECTIVE; for prove, an ALGORITHM alone is all collectives that it can do.
   --root R         where the collective has one (default 0)
   --rank R         show: this rank only
   --in-place       show, draw, trace: the programs for calls in place
+  --encoded        show, prove, draw, trace: an ALGORITHM whose messages a codec
+                   encodes that loses something (docs/compression.md)
   --name NAME      export, convert: what the algorithm is called in the file
   -o, --output F   where to write; - is stdout
   -h, --help       this text
@@ -69,6 +71,8 @@ std::string check(const Options& o) {
   if (command->writes && o.output.empty()) return o.command + " needs -o FILE, or -o - for stdout";
   if (!command->writes && !o.output.empty()) return o.command + " writes no file: leave out -o";
   if (o.rank && o.command != "show") return "--rank is for show";
+  if (o.encoded && (o.command == "list" || o.command == "export" || o.command == "convert"))
+    return "--encoded is for show, prove, draw and trace: files have no codecs";
   if (!o.name.empty() && o.command != "export" && o.command != "convert")
     return "--name is for export and convert";
   return {};
@@ -86,6 +90,7 @@ Parsed parse(int argc, char** argv) {
   app.add_option("--root", o.root)->check(CLI::Range(0, kMostRanks - 1));
   app.add_option("--rank", o.rank)->check(CLI::Range(0, 1 << 20));
   app.add_flag("--in-place", o.in_place);
+  app.add_flag("--encoded", o.encoded);
   app.add_option("--name", o.name);
   app.add_option("-o,--output", o.output);
   parsed.exit_status = tools::parse(app, argc, argv, {"plait-program", kHelp, 1}, [&] {

@@ -16,6 +16,7 @@ struct Options {
   int root = 0;
   std::optional<int> rank;  // show this one only
   bool in_place = false;
+  bool encoded = false;
 };
 
 // The parsed options, or the status to exit with at once (0 after --help and --version, 1 after a mistake,

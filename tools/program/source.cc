@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include "collectives/chunkwise.h"
+#include "collectives/coded.h"
+
 namespace plait::program {
 
 using namespace collectives;
@@ -35,6 +38,23 @@ Status check(const Algorithm& algorithm, const Options& o) {
           "--root " + std::to_string(o.root) + ": there are ranks 0 to " + std::to_string(o.ranks - 1)};
 }
 
+// The same, with wires for messages. Whoever takes it apart chunk by chunk, as the machine does, may need
+// more credits.
+Status encode(const Algorithm& algorithm, ProgramSet& set) {
+  if (algorithm.collective == Collective::alltoall || algorithm.collective == Collective::barrier)
+    return {Code::unsupported, std::string(name_of(algorithm.collective)) + ": no codec goes with it"};
+  for (auto& variant : set.programs) {
+    for (Program& p : variant) {
+      const Coded how{.outputs = output_of(algorithm.collective, set.ranks(), p.rank, set.root, p.chunks)};
+      auto wired = coded(chunkwise(p), how);
+      if (!wired.ok()) return wired.status();
+      wired->min_credits = p.min_credits;
+      p = std::move(*wired);
+    }
+  }
+  return {};
+}
+
 Result<std::vector<ProgramSet>> named(const Options& o) {
   Collective collective{};
   const bool one = o.words.size() > 1;
@@ -45,6 +65,7 @@ Result<std::vector<ProgramSet>> named(const Options& o) {
     if (a.name != o.words[0] || (one && a.collective != collective)) continue;
     PLAIT_TRY(check(a, o));
     sets.push_back(exchange::build_set(a, o.ranks, o.root));
+    if (o.encoded) PLAIT_TRY(encode(a, sets.back()));
   }
   if (!sets.empty()) return sets;
   return Status(Code::invalid, "there is no algorithm '" + o.words[0] + "'" +
@@ -57,8 +78,12 @@ Result<std::vector<ProgramSet>> named(const Options& o) {
 Result<std::vector<ProgramSet>> find_sets(const Options& o) {
   if (!is_file(o.words[0])) {
     if (o.command != "convert") return named(o);
-    return Status(Code::invalid, "there is no file " + o.words[0] + " to convert; for an algorithm, there is export");
+    return Status(Code::invalid,
+                  "there is no file " + o.words[0] + " to convert; for an algorithm, there is export");
   }
+  if (o.encoded)
+    return Status(Code::invalid,
+                  "--encoded is for an algorithm of the table, and " + o.words[0] + " is a file");
   if (o.words.size() > 1)
     return Status(Code::invalid, o.words[0] + " is a file: it says itself what collective it is");
   auto set = exchange::load(o.words[0]);

@@ -213,11 +213,24 @@ class Picture {
     const std::string chunks =
         s.count == 1 ? fmt::format("{}", s.chunk) : fmt::format("{}-{}", s.chunk, s.chunk + s.count - 1);
     c_.open(name_of(s.op), words);
-    c_.label(x(round) + 0.56 * kColumn, y(p.rank), (folds_here ? "+ " : "= ") + chunks, colour(s.chunk),
+    c_.label(x(round) + 0.56 * kColumn, y(p.rank), sign_of(s.op) + chunks, colour(s.chunk),
              (s.flags & kLast) != 0);
     c_.close();
     folded_ = folded_ || folds_here;
-    copied_ = copied_ || !folds_here;
+    copied_ = copied_ || s.op == Op::copy;
+    coded_ = coded_ || s.op == Op::encode || s.op == Op::decode || s.op == Op::decode_reduce;
+  }
+  static std::string sign_of(Op op) {
+    switch (op) {
+      case Op::encode:
+        return "enc ";
+      case Op::decode:
+        return "dec ";
+      case Op::decode_reduce:
+        return "dec + ";
+      default:
+        return folds(op) ? "+ " : "= ";
+    }
   }
 
   // A sample of each mark that is there, and its words.
@@ -250,6 +263,7 @@ class Picture {
       item(18, "folds, which completes it", [&](double m) { circle(m, kLast, Op::recv_reduce); });
     if (folded_)
       item(30, "folds (filled: completes)", [&](double m) { c_.label(m, at, "+ 2", tint, false); });
+    if (coded_) item(40, "encodes, decodes", [&](double m) { c_.label(m, at, "enc 2", tint, false); });
     if (copied_) item(30, "copies", [&](double m) { c_.label(m, at, "= 2", tint, false); });
     for (uint32_t lane = 0; lanes_ > 1 && lane < std::min(lanes_, 4u); lane++) {
       item(36, fmt::format("lane {}{}", lane, lane == 3 && lanes_ > 4 ? " and above" : ""), [&](double m) {
@@ -266,7 +280,7 @@ class Picture {
   int32_t n_;
   double row_ = 0;
   uint32_t lanes_ = 1;
-  bool folded_ = false, copied_ = false;  // some rank does
+  bool folded_ = false, copied_ = false, coded_ = false;  // some rank does
   Canvas c_;
 };
 
