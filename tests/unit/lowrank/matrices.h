@@ -21,7 +21,7 @@ inline std::vector<Shape> odd_shapes() {
   std::vector<Shape> all;
   for (const auto& [rows, columns] : std::vector<std::pair<size_t, size_t>>{
            {1, 1}, {1, 100}, {100, 1}, {3, 15}, {4, 16}, {5, 17}, {31, 33}, {64, 64}, {67, 129}, {130, 47}}) {
-    for (size_t rank : {1, 2, 3, 4, 5, 8, 11}) {
+    for (const size_t rank : {1u, 2u, 3u, 4u, 5u, 8u, 11u}) {
       if (rank <= std::min(rows, columns)) all.push_back({rows, columns, rank});
     }
   }

@@ -24,7 +24,7 @@ std::vector<Floats> gradients(const Shape& s, size_t ranks, uint32_t seed) {
 constexpr double kRounding = 1e-5;
 
 TEST(Scheme, AMatrixOfTheRankComesBackInOneCall) {
-  for (size_t rank : {1, 2, 3, 4, 5, 16}) {
+  for (const size_t rank : {1u, 2u, 3u, 4u, 5u, 16u}) {
     for (const auto& [rows, columns] : {std::pair<size_t, size_t>{19, 67}, {300, 20}, {128, 256}}) {
       const Shape s{rows, columns, rank};
       const Floats m = of_rank(rows, columns, rank, 30);
@@ -47,7 +47,7 @@ TEST(Scheme, AMatrixOfLowerRankComesBackToo) {
 
 TEST(Scheme, ResultAndErrorsAreTheGradientsAndEarlierErrors) {
   for (const Shape& s : {Shape{1, 50, 1}, Shape{50, 1, 1}, Shape{33, 65, 3}, Shape{64, 128, 8}}) {
-    for (size_t count : {1, 2, 3, 8}) {
+    for (const size_t count : {1u, 2u, 3u, 8u}) {
       Ranks ranks(s, count, 34);
       for (uint32_t call = 0; call < 4; call++) {
         const auto m = gradients(s, count, 35 + 100 * call);
