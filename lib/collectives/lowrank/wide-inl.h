@@ -55,15 +55,22 @@ HWY_INLINE Wide<T> operator*(const Wide<T>& a, const Wide<T>& b) {
 }
 
 // Halves onto halves: lane i and lane i + 8 first.
-template <class T>
-HWY_INLINE T sum(const Wide<T>& w) {
-  T lane[kLanes];
-  for (size_t i = 0; i < Wide<T>::kVectors; i++)
-    hn::StoreU(w.v[i], typename Wide<T>::D(), lane + i * Wide<T>::kStep);
-  for (size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (size_t i = 0; i < half; i++) lane[i] += lane[i + half];
+template <class D>
+HWY_INLINE hn::TFromD<D> sum_of_lanes([[maybe_unused]] D d, hn::Vec<D> v) {
+#if HWY_TARGET != HWY_SCALAR  // which has no halves
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return sum_of_lanes(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
-  return lane[0];
+#endif
+  return hn::GetLane(v);
+}
+template <class T>
+HWY_INLINE T sum(Wide<T> w) {
+  for (size_t half = Wide<T>::kVectors / 2; half > 0; half /= 2) {
+    for (size_t i = 0; i < half; i++) w.v[i] = hn::Add(w.v[i], w.v[i + half]);
+  }
+  return sum_of_lanes(typename Wide<T>::D(), w.v[0]);
 }
 
 // Where numbers lie: kLanes of them, or the first few, with zeros for the others.
