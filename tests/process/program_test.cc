@@ -56,6 +56,21 @@ TEST_F(PlaitProgram, HelpFitsAScreenAndShowsExamples) {
   expect_help(o, "plait-program");
 }
 
+TEST_F(PlaitProgram, ShowsWhatACodecMakesOfAnAlgorithm) {
+  const Outcome shown = plait_program({"show", "ring", "allreduce", "-n", "3", "--rank", "0", "--encoded"});
+  EXPECT_TRUE(contains(shown.out, "encode chunk 2+1 from input[2] into wire[0]")) << shown.out << shown.err;
+  EXPECT_TRUE(contains(shown.out, "decode_reduce chunk 1+1")) << shown.out;
+  const Outcome proved = plait_program({"prove", "ring", "-n", "5", "--encoded"});
+  EXPECT_TRUE(contains(proved.out, "ring allreduce, 5 ranks, in place: proved")) << proved.out << proved.err;
+  const Outcome refused = plait_program({"prove", "recursive_doubling", "allreduce", "--encoded"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_TRUE(contains(refused.err, "so bits may differ")) << refused.err;
+  EXPECT_EQ(plait_program({"draw", "ring", "allreduce", "--encoded", "-o", path("ring.svg")}).status, 0);
+  EXPECT_TRUE(contains(read("ring.svg"), "dec + "));
+  EXPECT_TRUE(contains(plait_program({"export", "ring", "allreduce", "--encoded", "-o", "-"}).err, "no codecs"));
+  EXPECT_TRUE(contains(plait_program({"show", "pairwise", "alltoall", "--encoded"}).err, "no codec goes with it"));
+}
+
 TEST_F(PlaitProgram, SaysItsVersion) {
   EXPECT_EQ(plait_program({"--version"}).out.substr(0, 14), "plait-program ");
 }
