@@ -84,7 +84,9 @@ void Machine::encode(uint32_t w, const Action& a, size_t elements) noexcept {
   const codec::Piece piece{
       .count = elements, .first = first, .seed = call_.seed + a.site, .turn = call_.turn};
   const std::byte* values = local(call_.schedule->sources[a.first_source].place, w);
-  const uint64_t length = call_.codec->encode(piece, values, state, work_.data(), wire + kWireHead);
+  // Of nothing there may be no buffer, either.
+  const uint64_t length =
+      elements == 0 ? 0 : call_.codec->encode(piece, values, state, work_.data(), wire + kWireHead);
   std::memcpy(wire, &length, kWireHead);
   encoded_.values += elements << call_.layout.element_shift;
   encoded_.wires += kWireHead + length;
@@ -96,7 +98,9 @@ bool Machine::decode(uint32_t w, const Action& a, Place place, size_t elements, 
   uint64_t length;
   std::memcpy(&length, wire, kWireHead);
   const char* problem = "it is longer than told";
-  if (length <= wire_slot_ - 64) {
+  if (elements == 0) {
+    problem = length == 0 ? nullptr : "it stands for values where there are none";
+  } else if (length <= wire_slot_ - 64) {
     problem = add ? call_.codec->decode_add(wire + kWireHead, size_t(length), elements, work_.data(), to)
                   : call_.codec->decode(wire + kWireHead, size_t(length), elements, work_.data(), to);
   }
@@ -114,7 +118,7 @@ void Machine::decode_reduce(uint32_t w, const Action& a, size_t elements) noexce
   const uint32_t ranks = a.last ? call_.ranks : 0;
   // Adding commutes, and one addition to each value is what a codec that loses something does anyway.
   if (own == to && !call_.codec->exact()) {
-    if (!decode(w, a, sources[1].place, elements, true, to) || ranks == 0) return;
+    if (!decode(w, a, sources[1].place, elements, true, to) || ranks == 0 || elements == 0) return;
     const std::byte* sum = to;
     std::byte* scaled = to;
     return call_.fold({&sum, 1, &scaled, 1, elements, ranks, call_.store, kNoOperand, &call_.op});
