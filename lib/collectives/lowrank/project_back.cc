@@ -26,8 +26,14 @@ HWY_INLINE Floats scaled_sum(const Floats (&x)[R], const float* p) {
 template <size_t R, class Where, class Source>
 HWY_INLINE void add_columns(Where where, const Shape& s, const Source& source, size_t row, size_t j,
                             const float* p, float* q) {
+  // The rows that come next: the caches are busy with q meanwhile and would not look so far ahead by
+  // themselves.
+  const size_t ahead = row + 2 * R <= s.rows ? R : 0;
   Floats x[R];
-  for (size_t r = 0; r < R; r++) x[r] = source.load(where, (row + r) * s.columns + j);
+  for (size_t r = 0; r < R; r++) {
+    x[r] = source.load(where, (row + r) * s.columns + j);
+    source.prefetch((row + r + ahead) * s.columns + j);
+  }
   for (size_t k = 0; k < s.rank; k++) {
     float* to = q + k * s.columns + j;
     where.store(where.load(to) + scaled_sum<R>(x, p + k * s.rows + row), to);

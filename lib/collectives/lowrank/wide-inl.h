@@ -98,6 +98,9 @@ struct First {
   }
 };
 
+// Where prefetched lines go: rows apart by a power of two fall into few sets of the first cache.
+constexpr int kSecondCache = 2;
+
 // What is compressed: m, or m and error.
 struct Plain {
   const float* m;
@@ -105,12 +108,17 @@ struct Plain {
   HWY_INLINE Floats load(Where where, size_t at) const {
     return where.load(m + at);
   }
+  HWY_INLINE void prefetch(size_t at) const { __builtin_prefetch(m + at, 0, kSecondCache); }
 };
 struct Corrected {
   const float *m, *error;
   template <class Where>
   HWY_INLINE Floats load(Where where, size_t at) const {
     return where.load(m + at) + where.load(error + at);
+  }
+  HWY_INLINE void prefetch(size_t at) const {
+    __builtin_prefetch(m + at, 0, kSecondCache);
+    __builtin_prefetch(error + at, 0, kSecondCache);
   }
 };
 
