@@ -17,9 +17,10 @@
 // Matrices: m and error are row after row, as tensors are; p (rows x rank) and q (columns x rank) are column
 // after column. No alignment is required; no two arguments may overlap.
 //
-// Results are the same bits on every processor for the same input: additions have a fixed order, whatever the
-// width of vectors, and nothing is fused. So ranks that have the same p stay alike. What is not finite ends
-// as NaN: where m or error holds Inf or NaN, so does the reconstruction. Which NaN is unspecified.
+// Results are the same bits on every processor for the same input (and rounding mode, and subnormals kept):
+// additions have a fixed order, whatever the width of vectors, and nothing is fused. So ranks that have the
+// same p stay alike. What is not finite ends as NaN: where m or error holds Inf or NaN, so does the
+// reconstruction. Which NaN is unspecified.
 #pragma once
 
 #include <cstddef>
