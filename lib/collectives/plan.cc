@@ -145,16 +145,21 @@ double Planner::codec_seconds(const Method& method, const Shape& shape) const {
   constexpr int32_t kMostRanks = 2048;
   const Encoding& e = shape.encoding;
   if (e.which == Encoded::none) return 0;
-  double encodes = 1, decodes = 2;  // passes over the vector
+  constexpr double kStep =
+      0.4e-6;  // whatever it is of, and what a message is dearer that has a length of its own
+  double encodes = 1, decodes = 2, steps = 3;  // passes over the vector, in so many steps
   if (size_ <= kMostRanks) {
     const int32_t root = std::max(method.root, 0);
     auto program = encoded(method, root, chunkwise(method.build(0, root, method.has[1])), e);
     if (!program.ok()) return std::numeric_limits<double>::infinity();
-    auto count = [&](auto&& of) { return double(std::ranges::count_if(program->steps, of)) / method.chunks; };
+    auto count = [&](auto&& of) { return double(std::ranges::count_if(program->steps, of)); };
     encodes = count([](const Step& s) { return s.op == Op::encode; });
     decodes = count([](const Step& s) { return s.op == Op::decode || s.op == Op::decode_reduce; });
+    steps = encodes + decodes;
+    encodes /= method.chunks;
+    decodes /= method.chunks;
   }
-  return double(shape.bytes) * (encodes * e.encode_ns + decodes * e.decode_ns) * 1e-9;
+  return steps * kStep + double(shape.bytes) * (encodes * e.encode_ns + decodes * e.decode_ns) * 1e-9;
 }
 
 // "ring, direct": those of a collective.

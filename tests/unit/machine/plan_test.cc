@@ -1,6 +1,8 @@
 // The planner: which algorithm does a call, on every rank alike, and why.
 #include "collectives/plan.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace plait::collectives {
@@ -206,6 +208,67 @@ TEST(Plan, ExplainsWhatDoesNotRun) {
   const std::string text = planner.explain(unknown);
   EXPECT_EQ(text.substr(0, text.find('\n')), "gather of blocks that not all ranks know: 1 host of 4 ranks");
   EXPECT_NE(text.find(", does not run"), text.npos) << text;
+}
+
+// A quarter of the bytes, and some time for that.
+constexpr Encoding kQuarter{.which = Encoded::all, .ratio = 0.25, .encode_ns = 0.1, .decode_ns = 0.1};
+
+Shape encoded(uint64_t bytes, std::string_view algorithm = {}) {
+  Shape s = shape(Collective::allreduce, bytes);
+  s.encoding = kQuarter;
+  s.algorithm = algorithm;
+  return s;
+}
+Seating hosts(int32_t n, double link_Bps) {
+  Seating seating{.ranks = n, .link_Bps = link_Bps};
+  for (int32_t r = 0; r < n; r++) seating.host_of.push_back(r);
+  return seating;
+}
+
+TEST(Plan, ACodecPaysWhereLinksAreSlow) {
+  Planner slow(0, 2), fast(0, 2), memory(0, 2);
+  slow.seat(hosts(2, 1.25e8));
+  fast.seat(hosts(2, 1e11));
+  EXPECT_TRUE(slow.pays(encoded(1 << 20)));
+  EXPECT_TRUE(slow.pays(encoded(64 << 20)));
+  EXPECT_FALSE(slow.pays(encoded(64)));
+  EXPECT_FALSE(fast.pays(encoded(64 << 20)));
+  for (uint64_t bytes : {64u, 1u << 20, 64u << 20}) EXPECT_FALSE(memory.pays(encoded(bytes))) << bytes;
+}
+
+TEST(Plan, ALossyCodecGoesWithWhatLeavesRanksAlike) {
+  for (int32_t n : {2, 3, 4, 7, 16}) {
+    for (uint64_t bytes : {64u, 4096u, 65536u, 1u << 20, 64u << 20}) {
+      Planner first(0, n), last(n - 1, n);
+      for (Planner* planner : {&first, &last}) planner->seat(hosts(n, 1.25e8));
+      auto chosen = first.choose(encoded(bytes));
+      ASSERT_TRUE(chosen.ok()) << chosen.status().text();
+      EXPECT_TRUE((*chosen)->one_wire) << (*chosen)->name;
+      EXPECT_EQ((*last.choose(encoded(bytes)))->number, (*chosen)->number);
+      EXPECT_EQ(first.pays(encoded(bytes)), last.pays(encoded(bytes)));
+    }
+  }
+  Planner planner(0, 4);
+  EXPECT_NE(refusal(planner, encoded(4096, "recursive_doubling")).find("ranks with different bits"),
+            std::string::npos);
+  Shape exact = encoded(4096, "recursive_doubling");
+  exact.encoding.exact = true;
+  EXPECT_TRUE(planner.choose(exact).ok());
+}
+
+TEST(Plan, EachFormOfEncodingHasItsSchedule) {
+  Planner planner(1, 4);
+  planner.seat({.ranks = 4, .host_of = {0, 0, 1, 1}, .link_Bps = 1.25e8});
+  const Method* ring = planner.methods().find(Collective::allreduce, "ring");
+  auto wires = [&](const Encoding& encoding) {
+    auto schedule = planner.schedule(*ring, 0, true, false, false, encoding);
+    EXPECT_TRUE(schedule.ok()) << schedule.status().text();
+    EXPECT_EQ(*planner.schedule(*ring, 0, true, false, false, encoding), *schedule) << "made once";
+    return std::ranges::count_if((*schedule)->actions, [](const real::Action& a) { return a.wired; });
+  };
+  EXPECT_EQ(wires({}), 0);
+  EXPECT_EQ(wires({.which = Encoded::all}), 12);           // to the next rank, and from the one before
+  EXPECT_EQ(wires({.which = Encoded::between_hosts}), 6);  // the next rank is on the other host
 }
 
 }  // namespace

@@ -114,7 +114,8 @@ class Lowering {
     if (two_from_one_peer(o_.of[i])) return refuse(i, "folds two messages of one peer at once");
     a->kind = kind_of(s.op);
     a->swapped = (s.flags & kSwapped) != 0;
-    a->wired = s.src.in() == Buffer::wire || s.dst.in() == Buffer::wire;
+    if (a->kind == Kind::send) a->wired = s.src.in() == Buffer::wire;
+    if (a->kind == Kind::recv) a->wired = s.dst.in() == Buffer::wire;
     if (a->kind >= Kind::encode) set_codec(s, *a);
     a->own = entering(o_.of[i]);
     if (a->own != kNoOperand) a->kind = Kind::fold;
