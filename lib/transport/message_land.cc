@@ -105,7 +105,8 @@ void MessageReceives::tell_key(uint16_t region, ByteView key) noexcept {
   }
 }
 
-// Bytes may come before the line that says what they are: then they wait in the counter.
+// Bytes may come before the line that says what they are: then they wait in the counter. Who has nothing more
+// to wait for may poll no more, and the sender may wait to be told that its source is free.
 bool MessageReceives::land() noexcept {
   const uint64_t landed =
       wiring_.endpoint->counter(uint16_t(wiring_.first_counter + 1)).load(std::memory_order_acquire);
@@ -116,7 +117,7 @@ bool MessageReceives::land() noexcept {
       moved = land_parts(front, landed) || moved;
       if (front.copied != slots_[front.slot].bytes) return moved;
     } else {
-      if (landed - landed_ < front.pieces) return moved;
+      if (landed - landed_ < front.pieces || !wiring_.endpoint->acks_sent()) return moved;
       landed_ += front.pieces;
     }
     end(front.slot, slots_[front.slot].bytes);

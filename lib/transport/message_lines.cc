@@ -63,7 +63,19 @@ size_t MessageLines::collect(std::span<Transfer> transfers, std::span<uint32_t> 
   return n + 1;
 }
 
+// Before more is posted, too: what comes behind a line and finds no room shall not hold it up.
 bool MessageLines::flush() noexcept {
+  note_left();
+  const bool all = post();
+  note_left();
+  return all;
+}
+
+void MessageLines::note_left() noexcept {
+  if (left_ != posted_ && wiring_.endpoint->sent(wiring_.first_counter)) left_ = posted_;
+}
+
+bool MessageLines::post() noexcept {
   while (posted_ != tail_) {
     Transfer transfers[16];
     uint32_t of[16], lines = 0;

@@ -36,7 +36,7 @@ class MessageLines {
   bool room_for_credit() const noexcept { return tail_ - theirs_.lines < kMessageLines; }
   // An empty line of a kind, which publish() makes the next one.
   MessageLine& next(LineKind kind) noexcept;
-  // Returns how many lines were published, this one included: see posted().
+  // Returns how many lines were published, this one included: see left().
   uint32_t publish() noexcept;
 
   // Room in the peer's units for a message; the bytes of one that does not lie in its line are copied there.
@@ -48,8 +48,8 @@ class MessageLines {
 
   // Posts what the endpoint takes. True when nothing is left.
   bool flush() noexcept;
-  // Has line number `line` (of publish()) been posted?
-  bool posted(uint32_t line) const noexcept { return int32_t(posted_ - line) >= 0; }
+  // Had line number `line` (of publish()) left at the latest flush()?
+  bool left(uint32_t line) const noexcept { return int32_t(left_ - line) >= 0; }
 
   // What the peer consumed. False when it cannot have.
   bool credited(const MessageLine& line) noexcept;
@@ -64,9 +64,11 @@ class MessageLines {
  private:
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
   Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;
+  bool post() noexcept;
+  void note_left() noexcept;
 
   MessageWiring wiring_;
-  uint32_t tail_ = 0, posted_ = 0, units_ = 0, parts_ = 0;  // written
+  uint32_t tail_ = 0, posted_ = 0, left_ = 0, units_ = 0, parts_ = 0;  // written
   MessageCredit theirs_, told_;
   // Of each line that is not posted: the units to put before it.
   struct Payload {

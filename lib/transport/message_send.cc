@@ -220,7 +220,7 @@ void MessageSends::leave(Send& send) noexcept {
 
 // A caller whose sends are done may poll no more, and the peer's receives end all the same.
 bool MessageSends::has_left(const Send& send) const noexcept {
-  return lines_.posted(send.line) && wiring_.endpoint->sent(wiring_.first_counter) &&
+  return lines_.left(send.line) &&
          (!send.streamed || wiring_.endpoint->sent(uint16_t(wiring_.first_counter + 1)));
 }
 

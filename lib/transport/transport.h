@@ -157,6 +157,9 @@ class Endpoint {
   // Whether all that was posted on a counter has left: it arrives though this side's domain is not polled any more. What
   // hardware moves has left once it was posted.
   virtual bool sent(uint16_t /*counter*/) const noexcept { return true; }
+  // Whether the peer was told of all that landed here, where it waits to be: its Dones come though this side's domain is
+  // not polled any more.
+  virtual bool acks_sent() const noexcept { return true; }
 
   // Sum of the peer's adds, never reset; moves in my Domain::poll() or, mapped, by the peer's store. i < the number
   // given to open(). There from open() until the endpoint is destroyed, an array that does not move.

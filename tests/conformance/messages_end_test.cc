@@ -2,6 +2,7 @@
 // close with requests outstanding; and peers that break the rules.
 #include <algorithm>
 #include <cstring>
+#include <random>
 #include <thread>
 
 #include "conformance/messages_fixture.h"
@@ -33,6 +34,42 @@ TEST_P(Messages, SendsThatAreDoneHaveLeft) {
       p.a.link->release(sends[i]);
       p.b.link->release(receives[i]);
     }
+  }
+}
+
+// Who received all moves its links no more, and the sends are done: those too that fill windows and rings.
+TEST_P(Messages, ReceivesThatAreDoneWereAcknowledged) {
+  Pair& p = pair();
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto random_slice = [&](const Buffer& b, size_t bytes) {
+    return random() % 4 == 0 ? LocalSlice{b.data(), bytes, nullptr} : slice(b, bytes);
+  };
+  const auto move = [&](const std::vector<size_t>& sizes) {
+    std::vector<MessageRequest*> sends, receives;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      Buffer &out = source(0, sizes[i] + 1, uint8_t(i)), &in = target(1, sizes[i] + 1);
+      receives.push_back(p.b.link->receive(7, random_slice(in, sizes[i])));
+      sends.push_back(p.a.link->send(7, random_slice(out, sizes[i])));
+      ASSERT_TRUE(receives.back() != nullptr && sends.back() != nullptr);
+      if (random() % 2 == 0) step(int(random() % 2));
+    }
+    for (MessageRequest* receive : receives) ASSERT_TRUE(finish(receive));
+    const auto all_done = [&] { return std::ranges::all_of(sends, &MessageRequest::done); };
+    for (Deadline deadline = Deadline::in_ms(kPatienceMs); !all_done() && !deadline.passed();) step(0);
+    ASSERT_TRUE(all_done()) << sizes.size() << " messages, the last of " << sizes.back() << " bytes";
+    for (MessageRequest* send : sends) p.a.link->release(send);
+    for (MessageRequest* receive : receives) p.b.link->release(receive);
+  };
+  for (const size_t bytes : {size_t{0}, size_t{8}, size_t{300}, size_t{8192}, kLong, size_t{1} << 20})
+    move({bytes});
+  for (const size_t count : {3, 4, 5, 8, 9, 26, 31, 32, 33, 200}) move(std::vector<size_t>(count, 8));
+  for (const size_t count : {4, 13, 26, 32, 33}) move(std::vector<size_t>(count, kLong));
+  for (int round = 0; round < 20 && !HasFatalFailure(); ++round) {
+    std::vector<size_t> sizes(1 + random() % 40);
+    for (size_t& bytes : sizes) bytes = random() % ((size_t{1} << (random() % 21)) + 1);
+    move(sizes);
   }
 }
 

@@ -1,4 +1,5 @@
 // Rule 6: who waits, polls. Where target_must_poll is not claimed, bytes land while the target does nothing.
+#include <algorithm>
 #include <cstring>
 
 #include "conformance/fixture.h"
@@ -62,7 +63,32 @@ TEST_P(Conformance, Rule06_WhatHasLeftArrives) {
   const auto arrived = [&] { return l.b.end->counter(0) == kPuts; };
   for (Deadline deadline = Deadline::in_ms(kPatienceMs); !arrived() && !deadline.passed();) rank(1).poll();
   ASSERT_TRUE(arrived());
-  for (size_t i = 0; i < kPuts; ++i) EXPECT_EQ(std::memcmp(to.data() + i * kBytes, from.data(), kBytes), 0) << i;
+  for (size_t i = 0; i < kPuts; ++i)
+    EXPECT_EQ(std::memcmp(to.data() + i * kBytes, from.data(), kBytes), 0) << i;
+}
+
+// Who received all polls until it was acknowledged, which may take a while where the way back is full.
+TEST_P(Conformance, Rule06_AcknowledgementsThatWereSentArrive) {
+  constexpr size_t kBytes = 30'000, kPuts = 8;
+  Link& l = link(0, 1);
+  Buffer &back = buffer(1, kBytes), &back_to = buffer(0, kBytes, Access::write);
+  Buffer &from = buffer(0, kBytes), &to = buffer(1, kBytes, Access::write);
+  RemoteRegion *there = l.b.import(back_to), *remote = l.a.import(to);
+  ASSERT_TRUE(there != nullptr && remote != nullptr);
+  const Transfer in_the_way = put(back.local(0, kBytes), there->slice(0, kBytes).value(), {0, 1});
+  for (int i = 0; i < 1000 && l.b.end->sent(0) && l.b.end->post({&in_the_way, 1}) == 1; ++i) {
+  }
+  for (size_t i = 0; i < kPuts; ++i) {
+    const auto counter = uint16_t(i % 2);
+    ASSERT_TRUE(post_one(l.a, put(from.local(0, kBytes), remote->slice(0, kBytes).value(), {counter, 1},
+                                  When::delivered, next_cookie())));
+    for (int k = 0; k < 50; ++k) rank(1).poll();
+  }
+  const auto came = [&] { return l.b.end->counter(0) + l.b.end->counter(1) == kPuts; };
+  ASSERT_TRUE(pump([&] { return came() && l.b.end->acks_sent(); }));
+  const auto all_done = [&] { return std::ranges::count(rank(0).dones, Code::ok, &Done::status) == kPuts; };
+  for (Deadline deadline = Deadline::in_ms(kPatienceMs); !all_done() && !deadline.passed();) rank(0).poll();
+  EXPECT_TRUE(all_done());
 }
 
 // With the target polling everything lands, the sender asked for nothing and only polls itself.

@@ -33,6 +33,7 @@ class MessageEndpoint : public Endpoint {
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
   size_t post(std::span<const Transfer> transfers) noexcept final;
   bool sent(uint16_t /*counter*/) const noexcept final { return !pending() && ops_.used() == 0; }
+  bool acks_sent() const noexcept final { return state_ != State::ready || landed_ == told_; }
   void close() noexcept final;
 
   // What the domain calls.

@@ -23,6 +23,7 @@ class WrappedEndpoint : public Endpoint {
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override { return inner_->import(key); }
   size_t post(std::span<const Transfer> transfers) noexcept override { return inner_->post(transfers); }
   bool sent(uint16_t counter) const noexcept override { return inner_->sent(counter); }
+  bool acks_sent() const noexcept override { return inner_->acks_sent(); }
   void close() noexcept override { inner_->close(); }
 
  protected:

@@ -33,10 +33,9 @@ class RailsEndpoint final : public Endpoint {
   std::string_view error() const noexcept override { return error_; }
   Result<std::unique_ptr<RemoteRegion>> import(ByteView key) override;
   size_t post(std::span<const Transfer> transfers) noexcept override;
-  // What has landed needs no rail any more.
-  bool sent(uint16_t counter) const noexcept override {
-    return counter >= out_.size() || (out_[counter].first == nullptr && out_[counter].unlanded == 0);
-  }
+  bool sent(uint16_t counter) const noexcept override;
+  // What rails owe for parts. Credits for slots no Done of the peer's waits for.
+  bool acks_sent() const noexcept override;
   void close() noexcept override;
 
   // What the domain calls.
@@ -86,7 +85,10 @@ class RailsEndpoint final : public Endpoint {
   Part& part(size_t counter, uint64_t number) noexcept {
     return parts_[counter * theirs_.window + number % theirs_.window];
   }
-  bool has_slot(size_t counter) noexcept;
+  const Part& part(size_t counter, uint64_t number) const noexcept {
+    return parts_[counter * theirs_.window + number % theirs_.window];
+  }
+  bool has_slot(size_t counter) const noexcept;
   bool must_wait(size_t counter, const Import* import, uint64_t offset, size_t bytes) noexcept;
   size_t pick(size_t bytes, const Import* import, uint32_t tried, size_t usual, bool wait) const noexcept;
   bool send(size_t counter, size_t slot) noexcept;

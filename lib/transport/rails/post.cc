@@ -125,14 +125,16 @@ bool RailsEndpoint::take_short(const Transfer& t) noexcept {
   return true;
 }
 
+// Not where nothing of it could go: what was taken and waits would keep sent() from being told.
 bool RailsEndpoint::take_long(const Transfer& t) noexcept {
-  if (!has_depth()) return false;
+  Out& out = out_[t.signal.counter];
+  if (!has_depth() || (t.verb == Verb::put && out.first == nullptr && !has_slot(t.signal.counter)))
+    return false;
   Op& op = make_op(t);
   const size_t live = size_t(std::ranges::count_if(rails_, [](const Rail& r) { return r.live(); }));
   const size_t share = round_up(op.bytes / std::max<size_t>(live, 1), 4096);
   op.piece =
       std::min(op.bytes <= kWhole ? kWhole : std::clamp(share, kWhole, kPiece), domain_->piece_limit());
-  Out& out = out_[t.signal.counter];
   (out.first == nullptr ? out.first : out.last->next) = &op;
   out.last = &op;
   ++queued_;

@@ -1,5 +1,7 @@
 // What comes in: parts move a counter in their order, by whatever rail they came; and credits for them go
 // back.
+#include <algorithm>
+
 #include "transport/rails/domain.h"
 #include "transport/rails/endpoint.h"
 
@@ -74,6 +76,11 @@ void RailsEndpoint::give_credit(size_t counter) noexcept {
     in.owed_since_ns = 0;
     return;
   }
+}
+
+bool RailsEndpoint::acks_sent() const noexcept {
+  return std::ranges::all_of(
+      rails_, [](const Rail& rail) { return rail.link.end == nullptr || rail.link.end->acks_sent(); });
 }
 
 bool RailsEndpoint::post_signal(size_t rail, size_t counter, uint16_t add) noexcept {

@@ -15,9 +15,22 @@ constexpr size_t kLittle = size_t{32} << 10;
 
 }  // namespace
 
-bool RailsEndpoint::has_slot(size_t counter) noexcept {
+bool RailsEndpoint::has_slot(size_t counter) const noexcept {
   const Out& out = out_[counter];
   return out.sent - out.credited < theirs_.window && !part(counter, out.sent).used;
+}
+
+// Each part is on a rail, and has left by it. Of a rail that died, what becomes of its parts takes polls.
+bool RailsEndpoint::sent(uint16_t counter) const noexcept {
+  if (counter >= out_.size() || state_ != State::ready) return true;
+  const Out& out = out_[counter];
+  if (out.first != nullptr) return false;
+  for (uint64_t n = out.sent; n-- != out.credited;) {  // the latest leaves last, mostly
+    const Part& p = part(counter, n);
+    if (p.lost || p.frozen != kNoRail) return false;
+    if (!p.landed && !rails_[p.rail].link.end->sent(theirs_.data(counter, n % theirs_.window))) return false;
+  }
+  return true;
 }
 
 // Transfers of one counter act in their order, also where they write to the same place: so one waits for

@@ -52,6 +52,7 @@ class Connection {
   // Makes a frame that says how much landed on `about`. False when the peer knows.
   bool stage_ack(Connection& about) noexcept;
   bool owes_ack() const noexcept { return landed_ != told_; }
+  bool holds_ack() const noexcept { return acks_ != 0; }  // staged, and not sent
   // Whether a small put can go out without an Op.
   bool takes_small() const noexcept { return waiting_.empty() && !frames_full(); }
   // Makes it a frame, with a copy of its bytes. `op`: told when it was sent; null: nobody.
@@ -136,6 +137,7 @@ class Connection {
   SlabQueue<OutFrame> frames_;
   size_t staged_bytes_ = 0;  // of frames_
   size_t front_sent_ = 0;    // of the first of them
+  size_t acks_ = 0;          // among them
   uint64_t asked_ = 0, acked_ = 0;
   bool answered_last_ = false;
   int broken_ = 0;  // errno of a send

@@ -31,6 +31,9 @@ class TcpEndpoint final : public Endpoint {
   bool sent(uint16_t counter) const noexcept override {
     return state_ != State::ready || !lanes_[lane_number(counter)].pending();
   }
+  bool acks_sent() const noexcept override {
+    return state_ != State::ready || (!owes_ack() && !lanes_[0].holds_ack());
+  }
   void close() noexcept override;
 
   // What the domain calls.

@@ -27,6 +27,7 @@ struct OutFrame {
   Place place;
   Op* op = nullptr;    // whose last frame it is
   bool asked = false;  // for an acknowledgement
+  bool ack = false;    // is one
   size_t bytes() const noexcept { return size_t{head_bytes} + payload_bytes; }
 };
 

@@ -22,7 +22,7 @@ Fd Connection::stop() noexcept {
   gets_.clear();
   served_.clear();
   frames_.clear();
-  staged_bytes_ = front_sent_ = 0;
+  staged_bytes_ = front_sent_ = acks_ = 0;
   tls_.reset();
   return std::move(socket_);
 }
@@ -122,6 +122,7 @@ void Connection::advance(size_t bytes) noexcept {
 
 void Connection::sent(const OutFrame& frame) noexcept {
   if (frame.asked) ++asked_;
+  if (frame.ack) --acks_;
   if (frame.op == nullptr) return;
   frame.op->sent = true;
   if (frame.op->verb == Verb::put && frame.op->when != When::delivered)

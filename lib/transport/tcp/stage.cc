@@ -36,6 +36,8 @@ void Connection::stage(const Header& header) noexcept {
   frame.payload = nullptr;
   frame.op = nullptr;
   frame.asked = (header.flags & kAsked) != 0;
+  frame.ack = FrameKind(header.kind) == FrameKind::ack;
+  acks_ += frame.ack ? 1 : 0;
   staged_bytes_ += sizeof header;
 }
 
