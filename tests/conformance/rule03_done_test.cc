@@ -4,6 +4,29 @@
 namespace plait::transport::conformance {
 namespace {
 
+// An empty put that adds nothing is done when all before it are in the target's memory, whoever asked for
+// them.
+TEST_P(Conformance, Rule03_AMarkTellsOfAllBeforeIt) {
+  constexpr size_t kBytes = 300'000;
+  Link& l = link(0, 1);
+  Buffer &from = buffer(0, kBytes), &to = buffer(1, kBytes, Access::write);
+  RemoteRegion* remote = l.a.import(to);
+  ASSERT_NE(remote, nullptr);
+  for (uint8_t round = 1; round <= 20; ++round) {
+    from.fill(round);
+    const auto counter = uint16_t(round % 2);
+    const uint64_t cookie = next_cookie();
+    for (const auto& [at, bytes] :
+         {std::pair<size_t, size_t>{0, 8}, {8, 5'000}, {5'008, 60'000}, {65'008, 40}}) {
+      ASSERT_TRUE(post_one(l.a, put(from.local(at, bytes), remote->slice(at, bytes).value(), {counter, 1})));
+    }
+    ASSERT_TRUE(post_one(l.a, signal_only({counter, 0}, When::delivered, cookie)));
+    ASSERT_TRUE(pump([&] { return rank(0).count(cookie) == 1; }));
+    ASSERT_EQ(rank(0).oks(cookie), 1);
+    ASSERT_TRUE(to.holds(round, 0, 65'048)) << "round " << int(round);
+  }
+}
+
 // After `delivered` the bytes are in the target's memory, though the target does nothing more.
 TEST_P(Conformance, Rule03_DeliveredIsInTheTargetsMemory) {
   Link& l = link(0, 1);

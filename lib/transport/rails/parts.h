@@ -35,6 +35,11 @@ struct Op {
   bool whole = false;  // all of it is in parts
   bool held = false;   // it is over, but earlier ones of its counter are not
   uint32_t left = 0;   // parts that are not known to have landed
+
+  // Tells that all puts before it have landed.
+  bool is_mark() const noexcept {
+    return verb == Verb::put && bytes == 0 && signal.add == 0 && when == When::delivered;
+  }
 };
 
 // Of a short source, which the caller may overwrite at once.

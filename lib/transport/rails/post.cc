@@ -76,8 +76,9 @@ bool RailsEndpoint::take(const Transfer& t) noexcept {
     if (t.when != When::never) give_done(t.cookie, Code::ok);
     return true;
   }
-  if (t.verb == Verb::put && t.remote.bytes <= domain_->capabilities().inline_bytes) return take_short(t);
-  return take_long(t);
+  const bool mark = t.remote.bytes == 0 && t.signal.add == 0 && t.when == When::delivered;
+  const bool small = t.verb == Verb::put && t.remote.bytes <= domain_->capabilities().inline_bytes;
+  return small && !mark ? take_short(t) : take_long(t);
 }
 
 // Its copy lives until the peer has it.

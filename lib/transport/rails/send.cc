@@ -126,14 +126,12 @@ bool RailsEndpoint::pump() noexcept {
 }
 
 // A get sees what earlier puts of its counter wrote, and later ones come after it: but rails share no order,
-// so it waits for the ones and the others for it.
+// so it waits for the ones and the others for it. A mark waits for both.
 void RailsEndpoint::pump(size_t counter) noexcept {
   Out& out = out_[counter];
   while (Op* op = out.first) {
-    if (op->verb == Verb::put ? out.gets != 0 : out.unlanded != 0) {
-      if (op->verb != Verb::put) fence(counter);
-      return;
-    }
+    if ((op->verb != Verb::put || op->is_mark()) && out.unlanded != 0) return fence(counter);
+    if (op->verb == Verb::put && out.gets != 0) return;
     if (!(op->verb == Verb::put   ? cut_put(*op, counter)
           : op->verb == Verb::get ? cut_get(*op, counter)
                                   : cut_flush(*op)))
@@ -148,7 +146,7 @@ void RailsEndpoint::pump(size_t counter) noexcept {
 // True when all of it is in parts.
 bool RailsEndpoint::cut_put(Op& op, size_t counter) noexcept {
   Out& out = out_[counter];
-  while (op.cut < op.bytes) {
+  do {
     const size_t bytes = std::min(op.piece, op.bytes - op.cut);
     if (!has_slot(counter) || must_wait(counter, op.import, op.offset + op.cut, bytes)) return false;
     Part& p = part(counter, out.sent);
@@ -156,14 +154,14 @@ bool RailsEndpoint::cut_put(Op& op, size_t counter) noexcept {
     p.used = true;
     p.op = &op;
     p.import = op.import;
-    p.import->uses++;
+    if (p.import != nullptr) p.import->uses++;
     p.at = op.cut;
     p.offset = op.offset + op.cut;
     p.bytes = uint32_t(bytes);
     const uint64_t credits = std::min(in_[counter].next - in_[counter].told, kCreditsMost);
     p.value = part_value(op.cut + bytes == op.bytes ? op.signal.add : uint16_t{0}, credits);
     if (!send(counter, size_t(&p - parts_.data()))) {
-      p.import->uses--;
+      if (p.import != nullptr) p.import->uses--;
       p = Part();
       return false;
     }
@@ -172,7 +170,7 @@ bool RailsEndpoint::cut_put(Op& op, size_t counter) noexcept {
     out.sent++;
     out.unlanded++;
     in_[counter].told += credits;
-  }
+  } while (op.cut < op.bytes);
   return true;
 }
 

@@ -51,11 +51,11 @@ void HookFaults::hurt(Pair& pair, std::mt19937_64& random) {
       hook.add({.fault = hooks::Fault::kill, .probability = 0.1});
       break;
   }
-  hurts_.push_back({side, rail, until, kind == 3 || kind == 5, kind == 3});
+  hurts_.push_back({side, rail, until, kind >= 3, kind == 3});
 }
 
-// A rail that owes Dones still, or was silent until now, may be found dead a little later: it is no rail to
-// rely on yet.
+// A rail that owes Dones still, maybe bad ones, or was silent until now, may be found dead a little later: it
+// is no rail to rely on yet.
 void HookFaults::heal(Pair& pair, bool all) {
   std::erase_if(hurts_, [&](Hurt& h) {
     if (!all && !h.until.passed()) return false;

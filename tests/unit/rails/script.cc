@@ -150,7 +150,8 @@ void Script::harvest(size_t i) {
     if (d.cookie == kEndCookie) return wrong("the endpoint failed: " + std::string(side.end->error()));
     if (wanted == wanted_[i].end()) return wrong("a Done came that nobody waits for, or twice");
     wanted_[i].erase(wanted);
-    if (d.status != Code::ok) return wrong("a Done says " + std::string(code_name(d.status)));
+    if (d.status != Code::ok)
+      return wrong("a Done says " + std::string(code_name(d.status)) + ": " + std::string(side.end->error()));
     if (!gets_[i].empty() && gets_[i].front().cookie == d.cookie) {
       const std::byte* got = side.memory[2 * kStreams + 1].data();
       for (size_t at = gets_[i].front().at; at < gets_[i].front().at + gets_[i].front().bytes; ++at) {
