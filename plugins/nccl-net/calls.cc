@@ -1,5 +1,6 @@
 #include "calls.h"
 
+#include <algorithm>
 #include <array>
 #include <exception>
 
@@ -40,8 +41,8 @@ void fill(const Device& device, PropertiesV12& p) noexcept {
   p.max_p2p_bytes = p.max_coll_bytes = kLongest;
   p.max_multi_request_size = 1;
   p.rail = p.plane = unset;
-  p.virtual_device.count = 1;  // itself
-  p.virtual_device.devices[0] = device.number;
+  p.virtual_device.count = int(device.members.size());
+  std::copy(device.members.begin(), device.members.end(), p.virtual_device.devices);
 }
 
 }  // namespace
@@ -85,6 +86,17 @@ NcclResult properties(int number, PropertiesV12* properties) noexcept {
     properties->name = const_cast<char*>((*device)->name.c_str());
     if (!(*device)->pci_path.empty()) properties->pci_path = const_cast<char*>((*device)->pci_path.c_str());
     return {};
+  });
+}
+
+NcclResult join(int* device, const int* members, int count) noexcept {
+  return guard("makeVDevice", [&]() -> Status {
+    if (device == nullptr || members == nullptr) return missing("the device or its members");
+    const size_t some = size_t(std::clamp(count, 0, int(std::size(PropertiesV12().virtual_device.devices))));
+    if (int(some) != count) return {Code::invalid, std::to_string(count) + " members of a virtual device"};
+    const auto joined = plugin().join(std::vector<int>(members, members + some));
+    if (joined.ok()) *device = *joined;
+    return joined.status();
   });
 }
 

@@ -15,6 +15,9 @@ NcclResult devices(int* count) noexcept;
 // All fields; those that no device has yet: what NCCL takes for unknown.
 NcclResult properties(int device, PropertiesV12* properties) noexcept;
 
+// `device`: the number of a virtual one that joins `members`.
+NcclResult join(int* device, const int* members, int count) noexcept;
+
 NcclResult listen(void* context, int device, void* handle, void** listen_comm) noexcept;
 NcclResult connect(void* context, int device, int traffic_class, void* handle, void** send_comm) noexcept;
 NcclResult accept(void* listen_comm, void** receive_comm) noexcept;

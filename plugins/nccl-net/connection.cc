@@ -1,5 +1,7 @@
 #include "connection.h"
 
+#include <algorithm>
+
 #include "devices.h"
 
 namespace plait::nccl {
@@ -21,8 +23,9 @@ Status out_of_reach(const transport::Domain& domain) {
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Connection::make(Fd fd, std::string who, bootstrap::Handshake handshake,
-                                                     bool dials, std::shared_ptr<const Side> side) {
-  std::unique_ptr<Connection> c(new Connection(who, std::move(side)));
+                                                     size_t rails, std::shared_ptr<const Side> side) {
+  std::unique_ptr<Connection> c(new Connection(who, rails, std::move(side)));
+  const bool dials = rails != 0;
   PLAIT_TRY(c->poller_.open());
   c->link_ = std::make_unique<Link>(c->poller_, std::move(fd), std::move(who), std::move(handshake),
                                     dials ? Link::State::connecting : Link::State::greeting);
@@ -61,26 +64,27 @@ Status Connection::step() {
   return {status.code(), "connecting to " + peer + ": " + std::string(status.text())};
 }
 
-// As many stages as can be had at once. What fails here is told to the peer.
+// As many stages as can be had at once. What fails here is told to the peer. The dialer, who knows from the
+// handle how many rails there are to be, offers first.
 Status Connection::talk() {
   Word word;
   Status status;
   if (stage_ == Stage::greeting) {
     if (link_->state() != Link::State::open) return gone();
-    if (status = offer(); !status.ok()) {
-      link_->send(encode_answer(status));
-      return status;
-    }
+    if (link_->claim().purpose != kPurpose) return {Code::version, "it is no connection of NCCL's network"};
+    link_->limit(kMostWord);
+    if (rails_ != 0) status = offer();
+    if (!status.ok()) link_->send(encode_answer(status));
+    if (!status.ok()) return status;
     stage_ = Stage::offered;
   }
   if (stage_ == Stage::offered) {
     if (!hear(word, status)) return status;
     if (!word.is_offer)
       return Status(word.answer.code(), "it could not connect: " + std::string(word.answer.text()));
-    if (status = take_offer(word.offer); !status.ok()) {
-      link_->send(encode_answer(status));
-      return status;
-    }
+    status = take_offer(word.offer);
+    if (!status.ok()) link_->send(encode_answer(status));
+    if (!status.ok()) return status;
     stage_ = Stage::connecting;
   }
   if (stage_ == Stage::connecting) {
@@ -99,15 +103,13 @@ Status Connection::talk() {
 }
 
 Status Connection::offer() {
-  if (link_->claim().purpose != kPurpose) return {Code::version, "it is no connection of NCCL's network"};
-  link_->limit(kMostWord);
-  auto domain = side_->open();
+  auto domain = side_->open(rails_);
   if (!domain.ok()) return domain.status();
   auto wire = Wire::open(std::move(*domain));
   if (!wire.ok()) return wire.status();
   wire_ = std::move(*wire);
-  const Offer mine{side_->network, side_->name, wire_->domain().identity(), wire_->endpoint().ticket(),
-                   wire_->key()};
+  const Offer mine{uint32_t(rails_),           side_->network, side_->name, wire_->domain().identity(),
+                   wire_->endpoint().ticket(), wire_->key()};
   const Bytes message = encode(mine);
   if (message.size() > kMostWord) return {Code::unsupported, "its ticket is too long"};
   return link_->send(message) ? Status() : gone();
@@ -118,6 +120,10 @@ Status Connection::take_offer(const Offer& offer) {
   if (offer.network != side_->network)
     return {Code::mismatch, "its network is \"" + offer.network + "\", of this process \"" + side_->network +
                                 "\": set PLAIT_NETWORK alike on all ranks"};
+  if (rails_ == 0) {
+    rails_ = std::max<size_t>(offer.rails, side_->rails);
+    PLAIT_TRY(this->offer());
+  }
   if (!wire_->domain().reaches(offer.identity)) return out_of_reach(wire_->domain());
   their_key_.assign(offer.key.begin(), offer.key.end());
   return wire_->endpoint().connect(offer.ticket);

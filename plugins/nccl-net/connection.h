@@ -20,14 +20,16 @@ constexpr uint32_t kPurpose = 0x6c63'636e;
 struct Side {
   std::string network;  // alike on both sides
   std::string name;     // this process and its device, for the peer's errors
-  std::function<Result<std::unique_ptr<transport::Domain>>()> open;
+  size_t rails = 1;     // of its device; a connection has as many as the side that has more
+  std::function<Result<std::unique_ptr<transport::Domain>>(size_t rails)> open;
 };
 
 class Connection {
  public:
-  // `fd` is connecting to, or was accepted from, `who`.
+  // `fd` is connecting to, or was accepted from, `who`. `rails`: of the connection; 0: this side listens, and
+  // the dialer says.
   static Result<std::unique_ptr<Connection>> make(Fd fd, std::string who, bootstrap::Handshake handshake,
-                                                  bool dials, std::shared_ptr<const Side> side);
+                                                  size_t rails, std::shared_ptr<const Side> side);
 
   // Moves on; whoever is not ready asks again. Not ok: it ended, with why.
   Status step();
@@ -49,8 +51,8 @@ class Connection {
 
  private:
   enum class Stage : uint8_t { greeting, offered, connecting, answered, ready };
-  Connection(std::string who, std::shared_ptr<const Side> side)
-      : who_(std::move(who)), side_(std::move(side)) {}
+  Connection(std::string who, size_t rails, std::shared_ptr<const Side> side)
+      : who_(std::move(who)), side_(std::move(side)), rails_(rails) {}
   Status talk();
   Status offer();
   Status take_offer(const Offer& offer);
@@ -62,6 +64,7 @@ class Connection {
 
   const std::string who_;
   const std::shared_ptr<const Side> side_;
+  size_t rails_;
   bootstrap::Poller poller_;
   std::unique_ptr<bootstrap::Link> link_;
   std::unique_ptr<Wire> wire_;

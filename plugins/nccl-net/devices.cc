@@ -140,7 +140,7 @@ Result<Device> make_device(const RailSpec& rail, const runtime::Config& config) 
   if (!named.empty() && rail.fabric == runtime::kTcp &&
       std::find(device.addresses.begin(), device.addresses.end(), named.front()) == device.addresses.end())
     device.addresses.insert(device.addresses.begin(), named.front());
-  device.rail = rail;
+  device.rails = {rail};
   DomainChoice choice;
   choice.tls = std::make_shared<const transport::tcp::TlsKey>();  // proves nothing: no peer will be met
   auto domain = open_domain(device, config, choice);
@@ -155,8 +155,8 @@ Result<Device> make_device(const RailSpec& rail, const runtime::Config& config) 
   return device;
 }
 
-// Those of one network. Rails with commas between are a device each: NCCL spreads what it sends over devices.
-// One device of several rails would need polls of a side that has nothing more to wait for.
+// Those of one network. Rails with commas between are a device each: NCCL spreads what it sends over devices,
+// or joins some to virtual ones.
 Result<std::vector<Device>> devices_of(const std::vector<RailSpec>& network, const runtime::Config& config) {
   std::vector<RailSpec> wanted;
   for (const RailSpec& one : network) {
@@ -173,7 +173,7 @@ Result<std::vector<Device>> devices_of(const std::vector<RailSpec>& network, con
       log::warn("{} is no device for NCCL: {}", to_string(std::vector{rail}), last.text());
       continue;
     }
-    device->number = int(devices.size());
+    device->members = {int(devices.size())};
     devices.push_back(std::move(*device));
   }
   if (devices.empty()) return last;
@@ -205,24 +205,62 @@ Result<std::vector<Device>> find_devices(const runtime::Config& config) {
   return last;
 }
 
+Result<Device> join_devices(const std::vector<std::unique_ptr<Device>>& all,
+                            const std::vector<int>& members) {
+  const auto refused = [](const std::string& why) {
+    return Status(Code::invalid, "these devices cannot be joined to a virtual one: " + why);
+  };
+  if (members.size() < 2 || members.size() > runtime::kMostRails)
+    return refused(std::to_string(members.size()) + " of them, there can be 2 to " +
+                   std::to_string(runtime::kMostRails));
+  Device joined;
+  joined.members = members;
+  joined.device_memory = true;
+  for (size_t i = 0; i < members.size(); i++) {
+    const auto before = members.begin() + ptrdiff_t(i);
+    const bool there = members[i] >= 0 && size_t(members[i]) < all.size();
+    if (!there || std::find(members.begin(), before, members[i]) != before ||
+        all[size_t(members[i])]->members.size() != 1)
+      return refused("device " + std::to_string(members[i]) + " is none, virtual itself, or named twice");
+    const Device& one = *all[size_t(members[i])];
+    joined.name += (i == 0 ? "" : "+") + one.name;
+    joined.rails.push_back(one.rails.front());
+    joined.speed_mbps += one.speed_mbps;
+    joined.latency_us = std::max(joined.latency_us, one.latency_us);
+    joined.device_memory = joined.device_memory && one.device_memory;
+    for (const Address& a : one.addresses) {
+      if (std::find(joined.addresses.begin(), joined.addresses.end(), a) == joined.addresses.end())
+        joined.addresses.push_back(a);
+    }
+    // A peer may have more rails than this device or less, and then any two may meet.
+    if (runtime::kind_of({one.rails.front()}) != runtime::kind_of({joined.rails.front()}))
+      return refused(joined.name + " are of different networks");
+  }
+  joined.guid = guid_of(joined);
+  return joined;
+}
+
 Result<std::unique_ptr<transport::Domain>> open_domain(const Device& device, const runtime::Config& config,
                                                        const DomainChoice& choice) {
   if (choice.traffic_class < -1 || choice.traffic_class > kMostTrafficClass)
     return Status(Code::invalid, "a traffic class of " + std::to_string(choice.traffic_class) +
                                      ": there are 0 to 255, and -1 for none");
-  if (device.rail.fabric == kShm) return transport::shm::make_domain({.host_id = config.host_id});
-  RailSpec rail = device.rail;
-  // What PLAIT_NETWORK says comes first.
-  const bool takes = choice.traffic_class >= 0 && rail.fabric == runtime::kVerbs;
-  if (takes && rail.how.find("traffic_class=") == std::string::npos)
-    rail.how += (rail.how.empty() ? "" : "+") + ("traffic_class=" + std::to_string(choice.traffic_class));
+  if (device.rails.front().fabric == kShm) return transport::shm::make_domain({.host_id = config.host_id});
+  std::vector<RailSpec> rails;
+  for (size_t i = 0; i < choice.rails; i++) {
+    RailSpec& rail = rails.emplace_back(device.rails[i % device.rails.size()]);
+    // What PLAIT_NETWORK says comes first.
+    const bool takes = choice.traffic_class >= 0 && rail.fabric == runtime::kVerbs;
+    if (takes && rail.how.find("traffic_class=") == std::string::npos)
+      rail.how += (rail.how.empty() ? "" : "+") + ("traffic_class=" + std::to_string(choice.traffic_class));
+  }
   runtime::Place place;
   place.interfaces = config.interfaces;
   place.port_min = config.port_min;
   place.port_max = config.port_max;
   place.link_mbps = config.link_mbps;
   place.tls = choice.tls;
-  return runtime::open_network({rail}, place);
+  return runtime::open_network(rails, place);
 }
 
 }  // namespace plait::nccl

@@ -21,11 +21,11 @@ namespace plait::nccl {
 constexpr std::string_view kShm = "shm";
 
 struct Device {
-  std::string name;        // "tcp:eth0"
-  int number = 0;          // among all
-  runtime::RailSpec rail;  // what a comm's domain is made of
-  std::string pci_path;    // below /sys, of the device; empty: none
-  uint64_t guid = 0;       // alike for all functions of a card
+  std::string name;                      // "tcp:eth0"; of a virtual one those of all, with + between
+  std::vector<int> members;              // itself; of a virtual one the devices that it joins
+  std::vector<runtime::RailSpec> rails;  // of each member: what a comm's domain is made of
+  std::string pci_path;                  // below /sys, of the device; empty: none, or several
+  uint64_t guid = 0;                     // alike for all functions of a card
   int speed_mbps = 0;
   int port = 1;
   float latency_us = 0;
@@ -35,6 +35,7 @@ struct Device {
 
 // What a comm's own domain is opened with.
 struct DomainChoice {
+  size_t rails = 1;        // more than the device has: its members take turns
   int traffic_class = -1;  // -1: none asked for
   std::shared_ptr<const transport::tcp::TlsKey> tls;
 };
@@ -45,6 +46,9 @@ Result<runtime::Config> read_config();
 // Those of the first network of `config` (with | between) that has any; each was opened once.
 // Code::unsupported: there are none, and why.
 Result<std::vector<Device>> find_devices(const runtime::Config& config);
+
+// A virtual device. Code::invalid: there are no such members, or they cannot be rails of one connection.
+Result<Device> join_devices(const std::vector<std::unique_ptr<Device>>& all, const std::vector<int>& members);
 
 // Code::invalid: a traffic class out of range.
 Result<std::unique_ptr<transport::Domain>> open_domain(const Device& device, const runtime::Config& config,

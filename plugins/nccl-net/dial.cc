@@ -1,5 +1,6 @@
 #include "dial.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "bootstrap/socket.h"
@@ -21,8 +22,9 @@ Status Dial::start() {
   const bootstrap::Trusted trusted{bootstrap::Trust::secret, secret_of(handle_)};
   bootstrap::Claim claim;
   claim.purpose = kPurpose;
+  const size_t rails = std::max<size_t>(handle_.rails, side_->rails);
   auto made =
-      Connection::make(std::move(fd), where(), bootstrap::Handshake::dialer(trusted, claim), true, side_);
+      Connection::make(std::move(fd), where(), bootstrap::Handshake::dialer(trusted, claim), rails, side_);
   if (!made.ok()) return made.status();
   connection_ = std::move(*made);
   return {};

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "bootstrap/crypto.h"
+#include "runtime/rail_spec.h"
 #include "transport/keys.h"
 
 namespace plait::nccl {
@@ -15,7 +16,7 @@ uint64_t sum_of(const Handle& handle) noexcept {
 
 }  // namespace
 
-Result<Handle> make_handle(std::span<const Address> addresses) {
+Result<Handle> make_handle(std::span<const Address> addresses, size_t rails) {
   if (addresses.empty()) return Status(Code::invalid, "no address of this host that a peer could dial");
   Handle handle;
   PLAIT_TRY(bootstrap::random_bytes(handle.secret));
@@ -24,6 +25,7 @@ Result<Handle> make_handle(std::span<const Address> addresses) {
     handle.addresses[i] = addresses[i];
     handle.addresses[i].scope = 0;  // of this host
   }
+  handle.rails = uint32_t(rails);
   handle.sum = sum_of(handle);
   return handle;
 }
@@ -43,6 +45,7 @@ Result<Handle> parse_handle(ByteView bytes) {
     const Address& a = handle.addresses[i];
     fine = a.valid() && !a.any() && a.port != 0 && a.scope == 0;
   }
+  fine = fine && handle.rails >= 1 && handle.rails <= runtime::kMostRails;
   if (!fine) return Status(Code::invalid, "the handle names no address that could be dialed");
   return handle;
 }

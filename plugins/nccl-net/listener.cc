@@ -9,14 +9,14 @@
 
 namespace plait::nccl {
 
-Result<std::unique_ptr<Listener>> Listener::open(std::vector<Address> addresses,
+Result<std::unique_ptr<Listener>> Listener::open(std::vector<Address> addresses, size_t rails,
                                                  const runtime::Config& config, const SideOf& side,
                                                  Handle& handle) {
   auto fd = bootstrap::listen_in(std::nullopt, config.port_min, config.port_max);
   if (!fd.ok()) return fd.status();
   const uint16_t port = bootstrap::local_address(fd->get()).port;
   for (Address& address : addresses) address.port = port;
-  auto made = make_handle(addresses);
+  auto made = make_handle(addresses, rails);
   if (!made.ok()) return made.status();
   handle = *made;
   auto secret = secret_of(handle);
@@ -34,7 +34,7 @@ Status Listener::take_in() {
     }
     const bootstrap::Trusted trusted{bootstrap::Trust::secret, secret_};
     auto guest = Connection::make(std::move(fd), to_string(from.with_port(0)),
-                                  bootstrap::Handshake::listener(trusted), false, side_);
+                                  bootstrap::Handshake::listener(trusted), 0, side_);
     if (!guest.ok()) return guest.status();
     guests_.push_back(std::move(*guest));
   }

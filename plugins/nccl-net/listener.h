@@ -13,10 +13,12 @@ namespace plait::nccl {
 
 class Listener {
  public:
-  // Fills in `handle`. `side` is asked for once the secret is made, since domains may depend on it.
+  // Fills in `handle`. `rails`: of the device. `side` is asked for once the secret is made, since domains may
+  // depend on it.
   using SideOf = std::function<std::shared_ptr<const Side>(const bootstrap::SecretPtr&)>;
-  static Result<std::unique_ptr<Listener>> open(std::vector<Address> addresses, const runtime::Config& config,
-                                                const SideOf& side, Handle& handle);
+  static Result<std::unique_ptr<Listener>> open(std::vector<Address> addresses, size_t rails,
+                                                const runtime::Config& config, const SideOf& side,
+                                                Handle& handle);
 
   // The next one that is ready; null: nobody yet. Not ok: one that proved itself failed, the others go on.
   Result<std::unique_ptr<Connection>> accept();

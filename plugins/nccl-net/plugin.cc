@@ -108,15 +108,34 @@ Result<const Device*> Plugin::device(int number) {
   return find_device(number);
 }
 
+Result<int> Plugin::join(const std::vector<int>& members) {
+  std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < devices_.size(); i++) {
+    if (devices_[i]->members == members) return int(i);
+  }
+  auto joined = join_devices(devices_, members);
+  if (!joined.ok()) return joined.status();
+  DomainChoice choice;
+  choice.rails = members.size();
+  choice.tls = std::make_shared<const transport::tcp::TlsKey>();
+  const auto domain = open_domain(*joined, config_, choice);  // whether these can be rails together
+  if (!domain.ok()) return domain.status();
+  log::info("device {} is {}, {} Mbit/s", devices_.size(), joined->name, joined->speed_mbps);
+  devices_.push_back(std::make_unique<Device>(std::move(*joined)));
+  return int(devices_.size() - 1);
+}
+
 std::shared_ptr<const Side> Plugin::side_of(const Device& device, int traffic_class,
                                             bootstrap::SecretPtr secret) const {
   auto side = std::make_shared<Side>();
-  side->network = runtime::kind_of({device.rail});
+  side->network = runtime::kind_of({device.rails.front()});
+  side->rails = device.rails.size();
   side->name = host_name() + ", process " + std::to_string(getpid()) + ", " + device.name;
-  side->open = [device, config = config_, traffic_class, secret = std::move(secret)] {
+  side->open = [device, config = config_, traffic_class, secret = std::move(secret)](size_t rails) {
     DomainChoice choice;
+    choice.rails = rails;
     choice.traffic_class = traffic_class;
-    if (runtime::wants_tls({device.rail})) choice.tls = tls_key(*secret);
+    if (runtime::wants_tls({device.rails.front()})) choice.tls = tls_key(*secret);
     return open_domain(device, config, choice);
   };
   return side;
@@ -132,7 +151,7 @@ Result<void*> Plugin::listen(Context* context, int number, void* handle) {
     return side_of(**device, traffic_class, secret);
   };
   Handle made;
-  auto listener = Listener::open((*device)->addresses, config_, side, made);
+  auto listener = Listener::open((*device)->addresses, (*device)->rails.size(), config_, side, made);
   if (!listener.ok()) return listener.status();
   std::memcpy(handle, &made, sizeof made);
   void* key = listener->get();

@@ -35,6 +35,8 @@ class Plugin {
   int device_count();
   // Stays until the plugin ends. Code::invalid.
   Result<const Device*> device(int number);
+  // The number of a virtual device; the same for the same members.
+  Result<int> join(const std::vector<int>& members);
 
   Result<void*> listen(Context* context, int device, void* handle);
   // Null: not yet.

@@ -1,5 +1,6 @@
 // The tables that NCCL finds by their names, newest first. All calls are those of calls.h; here is only what
 // the versions have otherwise.
+#include <algorithm>
 #include <array>
 
 #include "abi.h"
@@ -41,8 +42,9 @@ void convert(const PropertiesV12& from, P& to) noexcept {
   to.device_version = from.device_version;
   if constexpr (requires { to.virtual_device; }) {
     to.force_flush = from.force_flush;
-    to.virtual_device.count = 1;
-    to.virtual_device.devices[0] = from.virtual_device.devices[0];
+    // One of more members can be made by version 12 alone.
+    to.virtual_device.count = std::min(from.virtual_device.count, int(std::size(to.virtual_device.devices)));
+    std::copy_n(from.virtual_device.devices, to.virtual_device.count, to.virtual_device.devices);
     to.max_p2p_bytes = from.max_p2p_bytes;
     to.max_coll_bytes = from.max_coll_bytes;
   }
@@ -59,6 +61,13 @@ NcclResult properties(int device, P* to) {
   return result;
 }
 NcclResult properties_v12(int device, PropertiesV12* to) { return calls::properties(device, to); }
+
+template <class V>
+NcclResult make_virtual_device(int* device, V* members) {
+  constexpr int kMost = int(std::size(V().devices));
+  if (members == nullptr || members->count > kMost) return calls::join(device, nullptr, 0);
+  return calls::join(device, members->devices, members->count);
+}
 
 NcclResult listen_v8(int device, void* handle, void** listen_comm) {
   return calls::listen(nullptr, device, handle, listen_comm);
@@ -149,14 +158,14 @@ PLAIT_EXPORT NetV9 ncclNetPlugin_v9 = {
     listen_v8,     connect_v8, accept,     reg_mr,
     reg_mr_dmabuf, dereg_mr,   isend_v9,   irecv_v9,
     iflush,        test,       close_comm, close_comm,
-    close_listen,  nullptr,    nullptr,    nullptr,
+    close_listen,  nullptr,    nullptr,    make_virtual_device<VirtualDeviceV9>,
 };
 PLAIT_EXPORT NetV10 ncclNetPlugin_v10 = {
     kName,         init_v10,    devices,    properties<PropertiesV10>,
     listen_v8,     connect_v10, accept,     reg_mr,
     reg_mr_dmabuf, dereg_mr,    isend_v10,  irecv_v10,
     iflush,        test,        close_comm, close_comm,
-    close_listen,  nullptr,     nullptr,    nullptr,
+    close_listen,  nullptr,     nullptr,    make_virtual_device<VirtualDeviceV9>,
 };
 PLAIT_EXPORT NetV11 ncclNetPlugin_v11 = {
     kName,         init_v11,
@@ -168,12 +177,19 @@ PLAIT_EXPORT NetV11 ncclNetPlugin_v11 = {
     iflush,        test,
     close_comm,    close_comm,
     close_listen,  nullptr,
-    nullptr,       nullptr,
+    nullptr,       make_virtual_device<VirtualDeviceV9>,
     finalize,      set_net_attributes,
 };
 PLAIT_EXPORT NetV12 ncclNetPlugin_v12 = {
-    kName,   init_v11, devices,       properties_v12,     listen_v11,   connect_v11,
-    accept,  reg_mr,   reg_mr_dmabuf, dereg_mr,           isend_v10,    irecv_v10,
-    iflush,  test,     close_comm,    close_comm,         close_listen, nullptr,
-    nullptr, nullptr,  finalize,      set_net_attributes,
+    kName,         init_v11,
+    devices,       properties_v12,
+    listen_v11,    connect_v11,
+    accept,        reg_mr,
+    reg_mr_dmabuf, dereg_mr,
+    isend_v10,     irecv_v10,
+    iflush,        test,
+    close_comm,    close_comm,
+    close_listen,  nullptr,
+    nullptr,       make_virtual_device<VirtualDeviceV12>,
+    finalize,      set_net_attributes,
 };

@@ -3,18 +3,20 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "runtime/rail_spec.h"
 
 namespace plait::nccl {
 namespace {
 
-constexpr uint32_t kOffer = 0x10001, kAnswer = 0x20001;  // kind, version
+constexpr uint32_t kOffer = 0x10002, kAnswer = 0x20001;  // kind, version
 
 // Behind it, in this order: what the sizes are of.
 struct OfferHead {
   uint32_t kind = kOffer;
   uint32_t network = 0, name = 0, identity = 0, ticket = 0, key = 0;
+  uint32_t rails = 0;  // a number
 };
-static_assert(sizeof(OfferHead) == 24);
+static_assert(sizeof(OfferHead) == 28);
 
 // Behind it, of an error: its sentence.
 struct AnswerHead {
@@ -42,8 +44,10 @@ bool take_text(ByteView& from, uint32_t bytes, std::string& to) {
 
 bool decode_offer(ByteView message, Offer& offer) {
   OfferHead head;
-  return take(message, head) && take_text(message, head.network, offer.network) &&
-         take_text(message, head.name, offer.name) && take_bytes(message, head.identity, offer.identity) &&
+  if (!take(message, head) || head.rails < 1 || head.rails > runtime::kMostRails) return false;
+  offer.rails = head.rails;
+  return take_text(message, head.network, offer.network) && take_text(message, head.name, offer.name) &&
+         take_bytes(message, head.identity, offer.identity) &&
          take_bytes(message, head.ticket, offer.ticket) && take_bytes(message, head.key, offer.key) &&
          message.empty();
 }
@@ -69,7 +73,7 @@ Bytes encode(const Offer& offer) {
   Bytes message;
   append(message,
          OfferHead{kOffer, uint32_t(network.size()), uint32_t(name.size()), uint32_t(offer.identity.size()),
-                   uint32_t(offer.ticket.size()), uint32_t(offer.key.size())});
+                   uint32_t(offer.ticket.size()), uint32_t(offer.key.size()), offer.rails});
   append_bytes(message, view_of(network));
   append_bytes(message, view_of(name));
   append_bytes(message, offer.identity);

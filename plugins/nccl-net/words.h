@@ -13,6 +13,7 @@ constexpr size_t kMostWord = size_t{1} << 20;  // bytes of one
 constexpr size_t kMostName = 256;              // longer ones are cut
 
 struct Offer {
+  uint32_t rails = 1;              // of the connection: the dialer says, and the listener repeats it
   std::string network;             // what both must have alike
   std::string name;                // who it is and by which device, for errors: printable
   ByteView identity, ticket, key;  // of domain, endpoint and region; decoded: into the message

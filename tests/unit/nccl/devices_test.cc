@@ -21,7 +21,7 @@ TEST(Devices, AnInterfaceIsADevice) {
   ASSERT_EQ(devices->size(), 1u);
   const Device& lo = devices->front();
   EXPECT_EQ(lo.name, "tcp:lo");
-  EXPECT_EQ(lo.number, 0);
+  EXPECT_EQ(lo.members, std::vector<int>{0});
   EXPECT_FALSE(lo.addresses.empty());
 }
 
@@ -35,7 +35,7 @@ TEST(Devices, RailsWithCommasAreADeviceEach) {
   const auto devices = find_devices(config_of("tcp:lo,tcp:127.0.0.0/8"));
   ASSERT_TRUE(devices.ok()) << devices.status().text();
   ASSERT_EQ(devices->size(), 2u);
-  for (int i : {0, 1}) EXPECT_EQ((*devices)[size_t(i)].number, i);
+  for (int i : {0, 1}) EXPECT_EQ((*devices)[size_t(i)].members, std::vector<int>{i});
 }
 
 TEST(Devices, TheFirstNetworkThatIsThere) {
@@ -56,7 +56,8 @@ TEST(Devices, NoneSaysWhy) {
 Device device_of(const std::string& name, int speed) {
   Device device;
   device.name = name;
-  device.rail = runtime::RailSpec{"tcp", "lo"};
+  device.rails = {runtime::RailSpec{"tcp", "lo"}};
+  device.members = {0};
   device.speed_mbps = speed;
   device.addresses = {parse_ip("127.0.0.1").value()};
   return device;

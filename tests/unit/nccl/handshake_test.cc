@@ -10,7 +10,7 @@ class Handshake : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(started_.result, kSuccess) << logged();
-    ASSERT_EQ(net().listen(started_.context, 0, handle_.data(), &listener_), kSuccess) << logged();
+    ASSERT_EQ(net().listen(started_.context, device(), handle_.data(), &listener_), kSuccess) << logged();
     ASSERT_NE(listener_, nullptr);
   }
   void TearDown() override {
@@ -37,7 +37,7 @@ class Handshake : public ::testing::Test {
 TEST_F(Handshake, ConnectFirst) {
   Pair pair;
   for (int i = 0; i < 50; i++) {
-    ASSERT_EQ(net().connect(started_.context, 0, handle_.data(), &pair.send, nullptr), kSuccess);
+    ASSERT_EQ(net().connect(started_.context, device(), handle_.data(), &pair.send, nullptr), kSuccess);
     ASSERT_EQ(pair.send, nullptr);
   }
   pair.join(started_.context, listener_, handle_);
@@ -63,7 +63,7 @@ TEST_F(Handshake, TwoThreadsThatDoNotTakeTurns) {
   });
   const auto until = Deadline::in_ms(20'000);
   while (pair.send == nullptr && !until.passed())
-    EXPECT_EQ(net().connect(started_.context, 0, handle_.data(), &pair.send, nullptr), kSuccess);
+    EXPECT_EQ(net().connect(started_.context, device(), handle_.data(), &pair.send, nullptr), kSuccess);
   other.join();
   ASSERT_TRUE(pair.send != nullptr && pair.receive != nullptr) << logged();
   expect_moves(pair);
@@ -87,7 +87,7 @@ TEST_F(Handshake, CopiesOfAHandleAreConnectionsOfTheirOwn) {
   while ((missing(sends) || missing(receives)) && !until.passed()) {
     for (size_t i = 0; i < 3; i++) {
       if (sends[i] == nullptr) {
-        ASSERT_EQ(net().connect(started_.context, 0, copies[i].data(), &sends[i], nullptr), kSuccess);
+        ASSERT_EQ(net().connect(started_.context, device(), copies[i].data(), &sends[i], nullptr), kSuccess);
       }
       if (receives[i] == nullptr) {
         ASSERT_EQ(net().accept(listener_, &receives[i], nullptr), kSuccess);
@@ -102,7 +102,7 @@ TEST_F(Handshake, CopiesOfAHandleAreConnectionsOfTheirOwn) {
 TEST_F(Handshake, WhatIsHalfOpenGoesWithFinalize) {
   HandleBytes copy = handle_;
   void* send = nullptr;
-  ASSERT_EQ(net().connect(started_.context, 0, copy.data(), &send, nullptr), kSuccess);
+  ASSERT_EQ(net().connect(started_.context, device(), copy.data(), &send, nullptr), kSuccess);
   ASSERT_EQ(send, nullptr);
   ASSERT_EQ(net().finalize(std::exchange(started_.context, nullptr)), kSuccess);
   listener_ = nullptr;
@@ -114,7 +114,7 @@ TEST_F(Handshake, AListenerThatIsGoneIsAnErrorOfThePeer) {
   NcclResult result = kSuccess;
   const auto until = Deadline::in_ms(20'000);
   while (result == kSuccess && !until.passed())
-    result = net().connect(started_.context, 0, handle_.data(), &send, nullptr);
+    result = net().connect(started_.context, device(), handle_.data(), &send, nullptr);
   EXPECT_EQ(result, NcclResult::remote_error);
   EXPECT_EQ(send, nullptr);
   EXPECT_NE(logged().find("connect: " + std::string(std::getenv("PLAIT_NETWORK")).substr(0, 3)),
@@ -126,10 +126,12 @@ TEST_F(Handshake, AForgedHandleIsRefused) {
   HandleBytes forged = handle_;
   forged[20] = char(forged[20] ^ 1);
   void* send = nullptr;
-  EXPECT_EQ(net().connect(started_.context, 0, forged.data(), &send, nullptr), NcclResult::invalid_argument);
+  EXPECT_EQ(net().connect(started_.context, device(), forged.data(), &send, nullptr),
+            NcclResult::invalid_argument);
   EXPECT_NE(logged().find("damaged"), std::string::npos) << logged();
   forged.fill(0);
-  EXPECT_EQ(net().connect(started_.context, 0, forged.data(), &send, nullptr), NcclResult::invalid_argument);
+  EXPECT_EQ(net().connect(started_.context, device(), forged.data(), &send, nullptr),
+            NcclResult::invalid_argument);
 }
 
 TEST(Start, TrafficClassIsChecked) {

@@ -33,7 +33,7 @@ int connect_from_elsewhere(int pipe) {
   NcclResult result = started.result;
   const auto until = Deadline::in_ms(20'000);
   while (result == kSuccess && send == nullptr && !until.passed())
-    result = net().connect(started.context, 0, handle.data(), &send, nullptr);
+    result = net().connect(started.context, device(), handle.data(), &send, nullptr);
   const bool told = logged().find("it shares no memory with this process") != std::string::npos;
   if (result == NcclResult::invalid_usage && told) return 0;
   std::fprintf(stderr, "connect gave %d, and told: %s\n", int(result), logged().c_str());
@@ -52,7 +52,7 @@ TEST(Hosts, SharedMemoryDoesNotLeadToAnotherOne) {
   ASSERT_EQ(started.result, kSuccess) << logged();
   HandleBytes handle{};
   void* listener = nullptr;
-  ASSERT_EQ(net().listen(started.context, 0, handle.data(), &listener), kSuccess) << logged();
+  ASSERT_EQ(net().listen(started.context, device(), handle.data(), &listener), kSuccess) << logged();
   ASSERT_EQ(write(to.get(), handle.data(), handle.size()), ssize_t(handle.size()));
   int status = 0;
   NcclResult result = kSuccess;

@@ -44,6 +44,16 @@ inline void log_warnings(LogLevel level, unsigned long, const char*, int, const 
   logged() += '\n';
 }
 
+// What is driven: device 0, or a virtual one of the first PLAIT_TEST_VIRTUAL devices.
+inline int device() {
+  const char* count = std::getenv("PLAIT_TEST_VIRTUAL");
+  int joined = 0;
+  if (count == nullptr) return joined;
+  VirtualDeviceV12 members{std::atoi(count), {0, 1, 2, 3, 4, 5, 6, 7}};
+  EXPECT_EQ(net().make_virtual_device(&joined, &members), kSuccess) << logged();
+  return joined;
+}
+
 // One of NCCL's communicators.
 class Started {
  public:
@@ -87,11 +97,11 @@ struct Pair {
     receive = nullptr;
   }
   // `listener` listens, and made `handle`.
-  void join(void* context, void* listener, HandleBytes& handle, int device = 0) {
+  void join(void* context, void* listener, HandleBytes& handle, int number = device()) {
     const auto until = Deadline::in_ms(20'000);
     while ((send == nullptr || receive == nullptr) && !until.passed()) {
       if (send == nullptr) {
-        ASSERT_EQ(net().connect(context, device, handle.data(), &send, nullptr), kSuccess);
+        ASSERT_EQ(net().connect(context, number, handle.data(), &send, nullptr), kSuccess);
       }
       if (receive == nullptr) {
         ASSERT_EQ(net().accept(listener, &receive, nullptr), kSuccess);
@@ -99,11 +109,11 @@ struct Pair {
     }
     ASSERT_TRUE(send != nullptr && receive != nullptr) << logged();
   }
-  void join(void* context, int device = 0) {
+  void join(void* context, int number = device()) {
     HandleBytes handle{};
     void* listener = nullptr;
-    ASSERT_EQ(net().listen(context, device, handle.data(), &listener), kSuccess) << logged();
-    join(context, listener, handle, device);
+    ASSERT_EQ(net().listen(context, number, handle.data(), &listener), kSuccess) << logged();
+    join(context, listener, handle, number);
     EXPECT_EQ(net().close_listen(listener), kSuccess);
   }
 };

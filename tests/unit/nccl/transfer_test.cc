@@ -219,6 +219,58 @@ TEST_F(Transfer, ManyOfRandomSizesKeepTheirOrder) {
   EXPECT_EQ(received, kMessages);
 }
 
+// NCCL tests a side only while that has requests open: what the other still waits for comes all the same.
+TEST_F(Transfer, EitherSideMayStopFirst) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  constexpr size_t kMost = size_t{1} << 20;
+  auto sent = pattern(kMost, 9);
+  std::vector<unsigned char> got(kMost);
+  void *from = registered(pair_.send, sent), *to = registered(pair_.receive, got);
+  for (int round = 0; round < 60 && !HasFatalFailure(); ++round) {
+    const size_t count = 1 + random() % size_t(max_requests);
+    std::vector<void*> sends, receives;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t bytes = random() % ((size_t{1} << (random() % 21)) + 1);
+      receives.push_back(irecv(pair_, got.data(), kMost, 1, to));
+      sends.push_back(isend(pair_, sent.data(), bytes, 1, from));
+    }
+    // The one is tested until it has all, with a few tests of the other, which then goes on alone.
+    const bool receiver_first = round % 2 == 0;
+    std::vector<void*>&first = receiver_first ? receives : sends, &second = receiver_first ? sends : receives;
+    const auto until = Deadline::in_ms(20'000);
+    for (int done = 0; !first.empty() && !until.passed();) {
+      ASSERT_EQ(net().test(first.front(), &done, nullptr), kSuccess) << logged();
+      if (done != 0) first.erase(first.begin());
+      if (first.empty() || second.empty()) continue;
+      ASSERT_EQ(net().test(second.front(), &done, nullptr), kSuccess) << logged();
+      if (done != 0) second.erase(second.begin());
+    }
+    ASSERT_TRUE(first.empty());
+    ASSERT_EQ(finish(second).size(), second.size())
+        << (receiver_first ? "sends" : "receives") << " of " << count << ", round " << round << logged();
+  }
+  EXPECT_EQ(net().dereg_mr(pair_.send, from), kSuccess);
+  EXPECT_EQ(net().dereg_mr(pair_.receive, to), kSuccess);
+}
+
+// What nobody receives yet does not hold up what was received.
+TEST_F(Transfer, SendsThatWaitHoldUpNoEarlierOne) {
+  const auto sent = pattern(700, 5);
+  std::vector<unsigned char> got(700);
+  void* receive = irecv(pair_, got.data(), got.size(), 1);
+  void* send = isend(pair_, sent.data(), sent.size(), 1);
+  for (int i = 1; i < max_requests * 3; ++i) {
+    void* other = nullptr;
+    ASSERT_EQ(
+        net().isend(pair_.send, const_cast<unsigned char*>(sent.data()), 700, 2, nullptr, nullptr, &other),
+        kSuccess);
+  }
+  ASSERT_EQ(finish({receive}).size(), 1u) << logged();
+  EXPECT_EQ(finish({send}).size(), 1u) << logged();
+}
+
 TEST_F(Transfer, WhatWasSentArrivesThoughItsCommClosedAtOnce) {
   const auto sent = pattern(8000, 5);
   std::vector<std::vector<unsigned char>> got(6, std::vector<unsigned char>(8000));
