@@ -170,7 +170,7 @@ Status in_the_handshake(const Job& job) {
   Pause pause;
   while (link.send == nullptr && result == NcclResult::success && !end.passed()) {
     result =
-        side.net().connect(side.context(), job.device, &config, theirs.bytes.data(), &link.send, nullptr);
+        side.net().connect(side.context(), side.device(), &config, theirs.bytes.data(), &link.send, nullptr);
     pause.idle();
   }
   if (link.send != nullptr && result == NcclResult::success) {

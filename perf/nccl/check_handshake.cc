@@ -245,7 +245,7 @@ Status nobody_listens(const Job& job) {
   Pause pause;
   while (!deadline.passed()) {
     void* comm = nullptr;
-    const NcclResult result = side.net().connect(side.context(), job.device, &config,
+    const NcclResult result = side.net().connect(side.context(), side.device(), &config,
                                                  listening.handle.bytes.data(), &comm, nullptr);
     if (comm != nullptr) {  // as NCCL does, be it an error or not
       PLAIT_TRY(side.said(side.net().close_send(comm), "closeSend of what a failed connect gave"));

@@ -199,9 +199,9 @@ Status garbage_device_handles(const Job& job) {
   const Deadline end = side.deadline();
   while (link.send == nullptr || link.receive == nullptr) {
     if (link.send == nullptr)
-      PLAIT_TRY(side.said(
-          side.net().connect(side.context(), job.device, &config, handle.bytes.data(), &link.send, &of_send),
-          "connect"));
+      PLAIT_TRY(side.said(side.net().connect(side.context(), side.device(), &config, handle.bytes.data(),
+                                             &link.send, &of_send),
+                          "connect"));
     if (link.receive == nullptr)
       PLAIT_TRY(side.said(side.net().accept(listening, &link.receive, &of_receive), "accept"));
     if (end.passed()) return side.late("connect and accept still gave no comm");

@@ -132,6 +132,19 @@ class NetOf final : public Net {
     const Calling call("devices");
     return table_.devices(count);
   }
+  NcclResult make_virtual_device([[maybe_unused]] const std::vector<int>& members,
+                                 [[maybe_unused]] int* device) override {
+    const Calling call("makeVDevice");
+    if constexpr (requires { table_.make_virtual_device; }) {
+      typename Second<decltype(Table::make_virtual_device)>::Type all{};
+      if (table_.make_virtual_device == nullptr || members.size() > std::size(all.devices))
+        return NcclResult::invalid_usage;
+      all.count = int(members.size());
+      std::ranges::copy(members, all.devices);
+      return table_.make_virtual_device(device, &all);
+    }
+    return NcclResult::invalid_usage;
+  }
   NcclResult properties(int device, unsigned char fill, Properties* out) override {
     const Calling call("getProperties");
     PropertiesOf<Table> raw;

@@ -47,6 +47,8 @@ class Net {
                           nccl::ProfilerCallback profiler) = 0;
   virtual NcclResult finalize(void* context) = 0;  // success where the version has none
   virtual NcclResult devices(int* count) = 0;
+  // Joins devices to a virtual one; invalid usage where the table has no room for so many, or no such call.
+  virtual NcclResult make_virtual_device(const std::vector<int>& members, int* device) = 0;
   // The plugin is given memory full of `fill`.
   virtual NcclResult properties(int device, unsigned char fill, Properties* out) = 0;
   virtual NcclResult listen(void* context, int device, void* handle, void** comm) = 0;

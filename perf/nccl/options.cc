@@ -20,6 +20,7 @@ a process of its own; what hangs or crashes is told with the call it did so in.
   --list             what is checked, point by point
   --net-version V    8 to 12: the table that is used (default: the newest)
   --device N         a device of the plugin (default 0)
+  --virtual N        a virtual device, of the first N (2 to 8)
   --timeout SEC      deadline of each wait (default 10)
 
   --script SEED      random operations, checked against a model
@@ -38,7 +39,7 @@ Status 1: a point is not kept, or no byte moved; 2: wrong use.
 
 Examples:
   nccl-net-drive ./libnccl-net-plait.so
-  nccl-net-drive plait --script 1 --count 1000 --net-version 10
+  PLAIT_NETWORK=tcp:eth0,tcp:eth1 nccl-net-drive plait --virtual 2
   nccl-net-drive /opt/lib/libnccl-net.so --measure --plain --sizes 8,4K,1M
 )";
 
@@ -71,7 +72,8 @@ void add_options(CLI::App& app, Options& o, std::string& size_list) {
   app.add_option("plugin", o.job.plugin);
   app.add_option("--point", o.points)->delimiter(',')->check(CLI::Range(1, kPoints));
   app.add_option("--net-version", o.job.version)->check(CLI::Range(kOldest, kNewest));
-  app.add_option("--device", o.job.device)->check(CLI::Range(0, 1 << 20));
+  auto* device = app.add_option("--device", o.job.device)->check(CLI::Range(0, 1 << 20));
+  app.add_option("--virtual", o.job.joined)->check(CLI::Range(2, 8))->excludes(device);
   app.add_option("--timeout", o.job.seconds)->check(CLI::Range(0.1, 3600.0));
   auto* script = app.add_option("--script", o.seed);
   app.add_option("--count", o.count)->check(CLI::Range(1, kMany))->needs(script);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 
 namespace plait::nccl_drive {
 namespace {
@@ -75,10 +76,30 @@ Status Side::begin(nccl::Logger log, int traffic_class) {
   if (count <= 0)
     return Status(Code::invalid, "the plugin has no device (" + std::to_string(count) +
                                      "), so NCCL goes on to another: nothing of it was driven");
-  if (job_.device >= count)
-    return Status(Code::invalid, "there is no device " + std::to_string(job_.device) + " of " +
-                                     std::to_string(count) + "; see --device");
-  return said(net_->properties(job_.device, 0, &properties_), "getProperties");
+  if (job_.device >= count || job_.joined > count)
+    return Status(Code::invalid, "there is no device " +
+                                     std::to_string(std::max(job_.device, job_.joined - 1)) + " of " +
+                                     std::to_string(count) + "; see --device and --virtual");
+  if (job_.joined != 0) return join();
+  return said(net_->properties(device_, 0, &properties_), "getProperties");
+}
+
+// As NCCL does: after devices(), which counts the new one from then on.
+Status Side::join() {
+  std::vector<int> members(size_t(job_.joined));
+  std::iota(members.begin(), members.end(), 0);
+  int made = -1, count = 0;
+  PLAIT_TRY(said(net_->make_virtual_device(members, &made), "makeVDevice"));
+  PLAIT_TRY(said(net_->devices(&count), "devices"));
+  if (made < job_.joined || made >= count)
+    return Status(Code::invalid, "makeVDevice made device " + std::to_string(made) + " of " +
+                                     std::to_string(count) + ", which is none or one of its members");
+  device_ = made;
+  PLAIT_TRY(said(net_->properties(made, 0, &properties_), "getProperties"));
+  if (properties_.virtual_devices != members || !properties_.pci_path.empty())
+    return Status(Code::invalid,
+                  "vProps of the virtual device are not what makeVDevice was given, or it has a pciPath");
+  return Status();
 }
 
 Status Side::open() {
@@ -105,7 +126,7 @@ Status Side::listen(Handle* handle, void** comm) {
   } room;
   room.guard.fill(kGuard);
   *comm = nullptr;
-  PLAIT_TRY(said(net_->listen(context_, job_.device, room.handle.bytes.data(), comm), "listen"));
+  PLAIT_TRY(said(net_->listen(context_, device_, room.handle.bytes.data(), comm), "listen"));
   if (*comm == nullptr) return Status(Code::invalid, "listen gave success without a comm");
   handle_overrun_ = handle_overrun_ || std::ranges::count(room.guard, kGuard) != int(kGuardBytes);
   *handle = room.handle;
@@ -114,7 +135,7 @@ Status Side::listen(Handle* handle, void** comm) {
 
 Status Side::connect(Handle& handle, void** comm) {
   *comm = nullptr;
-  return said(net_->connect(context_, job_.device, &config_, handle.bytes.data(), comm, nullptr), "connect");
+  return said(net_->connect(context_, device_, &config_, handle.bytes.data(), comm, nullptr), "connect");
 }
 
 Status Side::accept(void* listen_comm, void** comm) {

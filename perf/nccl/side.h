@@ -17,6 +17,7 @@ struct Job {
   std::string plugin;
   int version = 0;
   int device = 0;
+  int joined = 0;  // so many devices are joined to a virtual one, which is driven; 0: none
   double seconds = 10;
 };
 
@@ -46,7 +47,7 @@ void logger(nccl::LogLevel level, unsigned long flags, const char* file, int lin
 
 class Side {
  public:
-  explicit Side(const Job& job) : job_(job) {}
+  explicit Side(const Job& job) : job_(job), device_(job.device) {}
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;
 
@@ -63,6 +64,7 @@ class Side {
   const Job& job() const { return job_; }
   Net& net() { return *net_; }
   void* context() const { return context_; }
+  int device() const { return device_; }  // that is driven
   const Properties& properties() const { return properties_; }
   Deadline deadline() const { return Deadline::in_ns(int64_t(job_.seconds * 1e9)); }
   // An error of the plugin as a sentence, with what it logged last; ok for success.
@@ -83,7 +85,10 @@ class Side {
   Status close_listen(void* comm);
 
  private:
-  Job job_;
+  Status join();
+
+  const Job job_;
+  int device_;
   std::unique_ptr<Net> net_;
   void* context_ = nullptr;
   bool begun_ = false, handle_overrun_ = false;

@@ -17,35 +17,51 @@ Outcome drive(const std::string& network, std::vector<std::string> words) {
 class Plugin : public testing::TestWithParam<const char*> {};
 
 // Of a device's memory there is nothing to exercise; all else passes.
-TEST_P(Plugin, KeepsTheContract) {
-  for (const char* version : {"8", "10", "12"}) {
-    const Outcome o = drive(GetParam(), {"--net-version", version});
-    ASSERT_EQ(o.status, 0) << o.out << o.err;
-    const auto json = nlohmann::json::parse(o.out);
-    EXPECT_EQ(std::to_string(json["version"].get<int>()), version);
-    EXPECT_GT(json["bytes"].get<uint64_t>(), uint64_t{50} << 20);
-    for (const auto& check : json["checks"]) {
-      const std::string what = check["what"], why = check.value("why", "");
-      EXPECT_NE(check["verdict"], "FAIL") << what << ": " << why;
-      const bool excused = why.find("ptrSupport") != why.npos || why.find("before version") != why.npos;
-      if (check["verdict"] != "pass") {
-        EXPECT_TRUE(excused) << what << ": " << why;
-      }
+void expect_kept(const std::string& network, const std::string& version, std::vector<std::string> words) {
+  words.insert(words.end(), {"--net-version", version});
+  const Outcome o = drive(network, words);
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  const auto json = nlohmann::json::parse(o.out);
+  EXPECT_EQ(std::to_string(json["version"].get<int>()), version);
+  EXPECT_GT(json["bytes"].get<uint64_t>(), uint64_t{50} << 20);
+  for (const auto& check : json["checks"]) {
+    const std::string what = check["what"], why = check.value("why", "");
+    EXPECT_NE(check["verdict"], "FAIL") << what << ": " << why;
+    const bool excused = why.find("ptrSupport") != why.npos || why.find("before version") != why.npos;
+    if (check["verdict"] != "pass") {
+      EXPECT_TRUE(excused) << what << ": " << why;
     }
   }
 }
 
-TEST_P(Plugin, RunsScripts) {
-#ifdef PLAIT_SANITIZED
-  constexpr uint64_t kScripts = 40;
-#else
-  constexpr uint64_t kScripts = 300;
-#endif
-  const Outcome o = drive(GetParam(), {"--script", "1", "--count", std::to_string(kScripts)});
+void expect_scripts(const std::string& network, uint64_t scripts, std::vector<std::string> words) {
+  words.insert(words.end(), {"--script", "1", "--count", std::to_string(scripts)});
+  const Outcome o = drive(network, words);
   ASSERT_EQ(o.status, 0) << o.out << o.err;
   const auto json = nlohmann::json::parse(o.out);
-  EXPECT_EQ(json["done"].get<uint64_t>(), kScripts);
+  EXPECT_EQ(json["done"].get<uint64_t>(), scripts);
   EXPECT_GT(json["bytes"].get<uint64_t>(), uint64_t{1} << 20);
+}
+
+#ifdef PLAIT_SANITIZED
+constexpr uint64_t kScripts = 40;
+#else
+constexpr uint64_t kScripts = 300;
+#endif
+
+TEST_P(Plugin, KeepsTheContract) {
+  for (const char* version : {"8", "10", "12"}) expect_kept(GetParam(), version, {});
+}
+
+TEST_P(Plugin, RunsScripts) { expect_scripts(GetParam(), kScripts, {}); }
+
+// Whose connections have several rails.
+TEST(PluginOfVirtualDevices, KeepsTheContract) {
+  for (const char* version : {"9", "12"}) expect_kept("tcp:lo,tcp:lo", version, {"--virtual", "2"});
+}
+
+TEST(PluginOfVirtualDevices, RunsScripts) {
+  expect_scripts("tcp:lo,tcp:lo,tcp:lo", kScripts, {"--virtual", "3"});
 }
 
 // No error, no leak. It reads all of the arena of shared memory, which the limit of file sizes keeps small.
