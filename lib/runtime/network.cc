@@ -149,6 +149,7 @@ Result<std::unique_ptr<Domain>> open_network(const std::vector<RailSpec>& rails,
   }
   transport::rails::Options options;
   options.label = to_string(rails);
+  options.settle_ms = place.settle_ms;
   if (watch != nullptr) options.told = watch->told;
   auto bound = transport::rails::make_domain(std::move(domains), options);
   if (!bound.ok()) return bound.status();

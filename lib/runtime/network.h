@@ -28,6 +28,7 @@ struct Place {
   int rank = -1;
   HostRanks here{};  // who shares this host's NICs; none: nobody else
   std::string sysfs = "/sys";
+  int64_t settle_ms = 0;         // transport::rails::Options::settle_ms
   bool for_communicator = true;  // what a communicator needs of a network is asked; tools need less
 };
 

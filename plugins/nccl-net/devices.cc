@@ -260,6 +260,7 @@ Result<std::unique_ptr<transport::Domain>> open_domain(const Device& device, con
   place.port_max = config.port_max;
   place.link_mbps = config.link_mbps;
   place.tls = choice.tls;
+  place.settle_ms = config.timeout_ms;
   return runtime::open_network(rails, place);
 }
 

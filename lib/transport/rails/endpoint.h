@@ -144,6 +144,7 @@ class RailsEndpoint final : public Endpoint {
   // silence.cc
   int64_t tick_connecting(int64_t now) noexcept;
   int64_t tick_rail(size_t rail, int64_t now) noexcept;
+  int64_t tick_dying(size_t rail, int64_t now) noexcept;
   int64_t tick_credits(int64_t now) noexcept;
   int64_t tick_silence(size_t rail, int64_t now) noexcept;
   uint32_t oldest_owed(size_t rail) const noexcept;

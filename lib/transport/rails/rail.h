@@ -50,6 +50,7 @@ struct Rail {
   bool refused = false;  // while connecting: it is not to be used
   int64_t due_ns = 0;    // down: to try again; joining: to give up
   int64_t pause_ns = 0, live_since_ns = 0;
+  int64_t dying_ns = 0, looked_ns = 0;      // for how long, as far as this side polled; and until when
   bool was_live = false;                    // this generation
   bool told_out = false;                    // its owner heard so, and waits to hear more
   uint64_t lost_parts = 0, lost_bytes = 0;  // by the latest death, to be sent again

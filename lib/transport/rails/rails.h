@@ -39,6 +39,9 @@ struct Options {
   int64_t silent_ms = 300;
   // A dead rail is tried again after so long, then after twice that, and so on up to `return_last_ms`.
   int64_t return_first_ms = 200, return_last_ms = 5000;
+  // A dead rail that the peer says nothing of for so long, while this side polls, ends the endpoint: where
+  // who does not poll is not expected to compute. 0: never.
+  int64_t settle_ms = 0;
   // What connecting one rail may take while another one is there.
   int64_t join_ms = 5000;
 };

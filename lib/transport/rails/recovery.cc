@@ -56,6 +56,8 @@ void RailsEndpoint::close_link(size_t i) noexcept {
     domain_->count(i).deaths.add(1);
     if (now_ns() - rail.live_since_ns > kSteady) rail.pause_ns = domain_->options().return_first_ms * kMs;
   }
+  rail.dying_ns = 0;
+  rail.looked_ns = now_ns();
   line_on_ &= ~(1U << i);
   if (link.end == nullptr) return;
   link.end->close();

@@ -52,7 +52,7 @@ int64_t RailsEndpoint::tick_connecting(int64_t now) noexcept {
 int64_t RailsEndpoint::tick_rail(size_t i, int64_t now) noexcept {
   Rail& rail = rails_[i];
   const Phase phase = rail.state.phase();
-  if (phase == Phase::dying) return INT64_MAX;
+  if (phase == Phase::dying) return tick_dying(i, now);
   if (now < rail.due_ns) return rail.due_ns;
   if (phase == Phase::down) {
     if (!domain_->may_connect(i, now)) return now + kMs * 100;
@@ -61,6 +61,22 @@ int64_t RailsEndpoint::tick_rail(size_t i, int64_t now) noexcept {
     die(i, "it did not come back in time");
   }
   return now + kMs;
+}
+
+// The time in which nobody polled here does not count: what the peer said then was not heard. Nor that before
+// anything is said.
+int64_t RailsEndpoint::tick_dying(size_t i, int64_t now) noexcept {
+  Rail& rail = rails_[i];
+  const int64_t most = domain_->options().settle_ms * kMs;
+  if (most == 0) return INT64_MAX;
+  if (may_talk_) rail.dying_ns += std::min(now - rail.looked_ns, kLineNs);
+  rail.looked_ns = now;
+  if (rail.dying_ns < most) return now + kLineNs;
+  fail(Code::peer,
+       "rail " + std::to_string(i) + " (" + std::string(domain_->rail(i).name()) + ") died, and for " +
+           std::to_string(most / kMs) +
+           " ms the peer said nothing of what had come by it: it does not poll, or hangs: " + rail.error);
+  return INT64_MAX;
 }
 
 int64_t RailsEndpoint::tick_credits(int64_t now) noexcept {

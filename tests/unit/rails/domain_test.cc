@@ -168,6 +168,24 @@ TEST(Rails, SourcesAreFreeInTheOrderOfPosting) {
   EXPECT_EQ(p.a.dones[3].cookie, 10u);
 }
 
+// Where it is asked for: what was lost is moved again by both sides, and the peer may never poll.
+TEST(Rails, APeerThatSaysNothingOfADeadRailEndsTheEndpoint) {
+  for (const MakeRail& make : {over_fakes(2), over_tcp()}) {
+    Options options = quick();
+    options.settle_ms = 300;
+    Pair p(2, make, options);
+    ASSERT_TRUE(p.connect(1));
+    p.a.hooks[1]->kill_links();
+    ASSERT_TRUE(p.pump([&] { return p.a.domain->report()[1].returns == 1 && p.all_live(); })) << "it says so";
+    p.a.hooks[1]->kill_links();
+    for (Patience patience(20'000); p.a.count(kEndCookie) == 0 && !patience.over();) p.a.poll();
+    ASSERT_EQ(p.a.count(kEndCookie), 1u);
+    EXPECT_NE(p.a.end->error().find("for 300 ms the peer said nothing of what had come by it"),
+              std::string_view::npos)
+        << p.a.end->error();
+  }
+}
+
 // It polls now and then, answers on no rail for a while, and loses none of them.
 TEST(Rails, APeerThatComputesKeepsItsRails) {
   for (const MakeRail& make : {over_fakes(5), over_tcp()}) {
