@@ -39,7 +39,7 @@ Status 1: a point is not kept, or no byte moved; 2: wrong use.
 
 Examples:
   nccl-net-drive ./libnccl-net-plait.so
-  PLAIT_NETWORK=tcp:eth0,tcp:eth1 nccl-net-drive plait --virtual 2
+  nccl-net-drive plait --virtual 2 --script 1 --count 1000
   nccl-net-drive /opt/lib/libnccl-net.so --measure --plain --sizes 8,4K,1M
 )";
 

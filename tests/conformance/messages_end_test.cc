@@ -64,8 +64,9 @@ TEST_P(Messages, ReceivesThatAreDoneWereAcknowledged) {
   };
   for (const size_t bytes : {size_t{0}, size_t{8}, size_t{300}, size_t{8192}, kLong, size_t{1} << 20})
     move({bytes});
-  for (const size_t count : {3, 4, 5, 8, 9, 26, 31, 32, 33, 200}) move(std::vector<size_t>(count, 8));
-  for (const size_t count : {4, 13, 26, 32, 33}) move(std::vector<size_t>(count, kLong));
+  for (const size_t count : {3u, 4u, 5u, 8u, 9u, 26u, 31u, 32u, 33u, 200u})
+    move(std::vector<size_t>(count, 8));
+  for (const size_t count : {4u, 13u, 26u, 32u, 33u}) move(std::vector<size_t>(count, kLong));
   for (int round = 0; round < 20 && !HasFatalFailure(); ++round) {
     std::vector<size_t> sizes(1 + random() % 40);
     for (size_t& bytes : sizes) bytes = random() % ((size_t{1} << (random() % 21)) + 1);
