@@ -31,21 +31,42 @@ HWY_INLINE T* at(std::byte* p, size_t i) {
   return reinterpret_cast<T*>(p) + i;
 }
 
+// Loads and stores of one lane: some of Highway's read through the pointer, which may be misaligned.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load(D d, const T* from) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    T lane;
+    std::memcpy(&lane, from, sizeof lane);
+    return hn::Set(d, lane);
+  } else {
+    return hn::LoadU(d, from);
+  }
+}
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store(D d, hn::Vec<D> v, T* to) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    const T lane = hn::GetLane(v);
+    std::memcpy(to, &lane, sizeof lane);
+  } else {
+    hn::StoreU(v, d, to);
+  }
+}
+
 struct Half {
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
-    return widen_float16(d, hn::LoadU(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
+    return widen_float16(d, HWY_NAMESPACE::load(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
   }
   template <class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to, size_t i) {
-    hn::StoreU(round_float16(d, v), hn::Rebind<uint16_t, D>(), at<uint16_t>(to, i));
+    HWY_NAMESPACE::store(hn::Rebind<uint16_t, D>(), round_float16(d, v), at<uint16_t>(to, i));
   }
 };
 struct Bfloat {
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
     const hn::Rebind<uint32_t, D> du;
-    const auto bits = hn::PromoteTo(du, hn::LoadU(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
+    const auto bits = hn::PromoteTo(du, HWY_NAMESPACE::load(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
     return hn::BitCast(d, hn::ShiftLeft<16>(bits));
   }
   template <class D>
@@ -53,7 +74,7 @@ struct Bfloat {
     const hn::Rebind<uint16_t, D> half;
     const auto bits = hn::ShiftRight<16>(round_bfloat16(d, v));
     // Through signed numbers, which Highway narrows by saturation: bits are below 2^16.
-    hn::StoreU(hn::TruncateTo(half, bits), half, at<uint16_t>(to, i));
+    HWY_NAMESPACE::store(half, hn::TruncateTo(half, bits), at<uint16_t>(to, i));
   }
 };
 template <class Format>
@@ -88,6 +109,37 @@ inline void add_floats(const float* values, float* sum, size_t count) noexcept {
   each(count, [&](auto d, size_t i) {
     hn::StoreU(hn::Add(hn::LoadU(d, sum + i), hn::LoadU(d, values + i)), d, sum + i);
   });
+}
+
+// Few of many: most vectors hold none.
+template <bool Adds>
+size_t collect_sums(const float* values, float* sums, size_t count, uint32_t least,
+                    uint32_t* places) noexcept {
+  size_t found = 0;
+  each(count, [&](auto d, size_t i) {
+    const hn::Rebind<int32_t, decltype(d)> di;  // magnitudes have no sign bit, so they compare as numbers
+    auto x = hn::LoadU(d, sums + i);
+    if constexpr (Adds) {
+      x = hn::Add(x, hn::LoadU(d, values + i));
+      hn::StoreU(x, d, sums + i);
+    }
+    const auto bits = hn::BitCast(di, hn::Abs(x));
+    const auto is_large = hn::Gt(bits, hn::Set(di, int32_t(least) - 1));
+    if (hn::AllFalse(di, is_large)) return;
+    constexpr size_t kLanes = hn::MaxLanes(decltype(d)());
+    for (size_t k = 0; k < kLanes; k++) {
+      uint32_t one;
+      std::memcpy(&one, sums + i + k, sizeof one);
+      places[found] = uint32_t(i + k);
+      found += (one & 0x7fffffffu) >= least;
+    }
+  });
+  return found;
+}
+inline size_t collect(const float* values, float* sums, size_t count, uint32_t least,
+                      uint32_t* places) noexcept {
+  return values == nullptr ? collect_sums<false>(values, sums, count, least, places)
+                           : collect_sums<true>(values, sums, count, least, places);
 }
 
 // ---- blocks

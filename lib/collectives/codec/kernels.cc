@@ -3,8 +3,8 @@
 #include "collectives/reduce/targets.h"
 #include "hwy/foreach_target.h"
 //
-#include "collectives/codec/blocks-inl.h"
 #include "collectives/codec/kernels.h"
+#include "collectives/codec/signs-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace plait::collectives::HWY_NAMESPACE {
@@ -20,6 +20,10 @@ const codec::Kernels& codec_kernels_here() {
       .narrow_e4m3 = narrow<Quarter<E4m3>>,
       .narrow_e5m2 = narrow<Quarter<E5m2>>,
       .add = add_floats,
+      .collect = collect,
+      .sum_signed = sum_signed,
+      .take_signs = take_signs,
+      .give_signs = give_signs,
       .encode_int8 = encode_blocks<Int8>,
       .encode_int4 = encode_blocks<Int4>,
       .encode_e4m3 = encode_blocks<Scaled<E4m3>>,

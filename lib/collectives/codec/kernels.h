@@ -29,10 +29,32 @@ using EncodeBlocks = void (*)(const Blocks& of, const float* values, float* scal
 using DecodeBlocks = void (*)(const Blocks& of, const float* scales, const std::byte* integers, float* values,
                               bool add) noexcept;
 // The same with floats of 8 bits in place of integers; scales are powers of two.
+// sums[i] += values[i] (null: nothing); then the places of the sums whose magnitude, as the bits of a float
+// without its sign, is `least` or more, ascending. Returns how many there are.
+using Collect = size_t (*)(const float* values, float* sums, size_t count, uint32_t least,
+                           uint32_t* places) noexcept;
+// Sums of the values that are not negative and of those that are, and how many those are; in so many lanes,
+// so that the order of additions is the same on every CPU.
+struct SignedSums {
+  static constexpr size_t kLanes = 16;
+  double above[kLanes] = {}, below[kLanes] = {};
+  uint32_t negatives[kLanes] = {};
+};
+using SumSigned = void (*)(const float* values, size_t count, SignedSums& sums) noexcept;
+// The signs of values, a bit each, set where it is negative; what is left of the values without `above` or
+// `below`, or, not to `keep`, nothing. And back.
+using TakeSigns = void (*)(float* values, size_t count, float above, float below, bool keep,
+                           std::byte* bits) noexcept;
+using GiveSigns = void (*)(const std::byte* bits, size_t count, float above, float below, float* values,
+                           bool add) noexcept;
 struct Kernels {
   Widen widen_half, widen_bfloat, widen_e4m3, widen_e5m2;
   Narrow narrow_half, narrow_bfloat, narrow_e4m3, narrow_e5m2;
   Add add;
+  Collect collect;
+  SumSigned sum_signed;
+  TakeSigns take_signs;
+  GiveSigns give_signs;
   EncodeBlocks encode_int8, encode_int4, encode_e4m3, encode_e5m2;
   DecodeBlocks decode_int8, decode_int4, decode_e4m3, decode_e5m2;
 };

@@ -21,6 +21,10 @@ struct Maker {
 Made make_cast(OptionWords& words, Dtype dtype);
 Made make_int8(OptionWords& words, Dtype dtype);
 Made make_int4(OptionWords& words, Dtype dtype);
+Made make_onebit(OptionWords& words, Dtype dtype);
+Made make_topk(OptionWords& words, Dtype dtype);
+Made make_threshold(OptionWords& words, Dtype dtype);
+Made make_randomk(OptionWords& words, Dtype dtype);
 
 // Code::unsupported: the codec takes no such values.
 Status refuse_dtype(std::string_view codec, Dtype dtype, std::string_view takes);
