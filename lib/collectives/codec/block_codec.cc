@@ -16,7 +16,10 @@ size_t BlockCodec::bound(size_t count) const noexcept {
 
 size_t BlockCodec::encode_floats(const Piece& piece, const float* values, std::byte*, std::byte*,
                                  std::byte* wire) const noexcept {
-  const Blocks of{piece.count, form_.block, form_.nearest, piece.seed, piece.first};
+  // Seeds that are near each other draw nothing alike.
+  const uint64_t key = (piece.seed + 1) * 0x9E3779B97F4A7C15u;
+  const Blocks of{piece.count, form_.block, form_.nearest, (key ^ key >> 29) * 0xBF58476D1CE4E5B9u,
+                  piece.first};
   form_.encode(of, values, reinterpret_cast<float*>(wire), wire + scales_bytes(piece.count));
   return bound(piece.count);
 }

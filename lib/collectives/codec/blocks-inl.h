@@ -33,7 +33,7 @@ HWY_INLINE T* at(std::byte* p, size_t i) {
 
 // Loads and stores of one lane: some of Highway's read through the pointer, which may be misaligned.
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> load(D d, const T* from) {
+HWY_INLINE hn::Vec<D> get(D d, const T* from) {
   if constexpr (hn::MaxLanes(D()) == 1) {
     T lane;
     std::memcpy(&lane, from, sizeof lane);
@@ -43,7 +43,7 @@ HWY_INLINE hn::Vec<D> load(D d, const T* from) {
   }
 }
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void store(D d, hn::Vec<D> v, T* to) {
+HWY_INLINE void put(D d, hn::Vec<D> v, T* to) {
   if constexpr (hn::MaxLanes(D()) == 1) {
     const T lane = hn::GetLane(v);
     std::memcpy(to, &lane, sizeof lane);
@@ -55,18 +55,18 @@ HWY_INLINE void store(D d, hn::Vec<D> v, T* to) {
 struct Half {
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
-    return widen_float16(d, HWY_NAMESPACE::load(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
+    return widen_float16(d, get(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
   }
   template <class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to, size_t i) {
-    HWY_NAMESPACE::store(hn::Rebind<uint16_t, D>(), round_float16(d, v), at<uint16_t>(to, i));
+    put(hn::Rebind<uint16_t, D>(), round_float16(d, v), at<uint16_t>(to, i));
   }
 };
 struct Bfloat {
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
     const hn::Rebind<uint32_t, D> du;
-    const auto bits = hn::PromoteTo(du, HWY_NAMESPACE::load(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
+    const auto bits = hn::PromoteTo(du, get(hn::Rebind<uint16_t, D>(), at<uint16_t>(from, i)));
     return hn::BitCast(d, hn::ShiftLeft<16>(bits));
   }
   template <class D>
@@ -74,18 +74,18 @@ struct Bfloat {
     const hn::Rebind<uint16_t, D> half;
     const auto bits = hn::ShiftRight<16>(round_bfloat16(d, v));
     // Through signed numbers, which Highway narrows by saturation: bits are below 2^16.
-    HWY_NAMESPACE::store(half, hn::TruncateTo(half, bits), at<uint16_t>(to, i));
+    put(half, hn::TruncateTo(half, bits), at<uint16_t>(to, i));
   }
 };
 template <class Format>
 struct Quarter {
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
-    return widen_float8<Format>(d, hn::LoadU(hn::Rebind<uint8_t, D>(), at<uint8_t>(from, i)));
+    return widen_float8<Format>(d, get(hn::Rebind<uint8_t, D>(), at<uint8_t>(from, i)));
   }
   template <class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* to, size_t i) {
-    hn::StoreU(round_float8<Format>(d, v), hn::Rebind<uint8_t, D>(), at<uint8_t>(to, i));
+    put(hn::Rebind<uint8_t, D>(), round_float8<Format>(d, v), at<uint8_t>(to, i));
   }
 };
 
@@ -99,16 +99,14 @@ HWY_INLINE void each(size_t count, F f) {
 
 template <class Format>
 void widen(const std::byte* from, float* to, size_t count) noexcept {
-  each(count, [&](auto d, size_t i) { hn::StoreU(Format::load(d, from, i), d, to + i); });
+  each(count, [&](auto d, size_t i) { put(d, Format::load(d, from, i), to + i); });
 }
 template <class Format>
 void narrow(const float* from, std::byte* to, size_t count) noexcept {
-  each(count, [&](auto d, size_t i) { Format::store(d, hn::LoadU(d, from + i), to, i); });
+  each(count, [&](auto d, size_t i) { Format::store(d, get(d, from + i), to, i); });
 }
 inline void add_floats(const float* values, float* sum, size_t count) noexcept {
-  each(count, [&](auto d, size_t i) {
-    hn::StoreU(hn::Add(hn::LoadU(d, sum + i), hn::LoadU(d, values + i)), d, sum + i);
-  });
+  each(count, [&](auto d, size_t i) { put(d, hn::Add(get(d, sum + i), get(d, values + i)), sum + i); });
 }
 
 // Few of many: most vectors hold none.
@@ -118,10 +116,10 @@ size_t collect_sums(const float* values, float* sums, size_t count, uint32_t lea
   size_t found = 0;
   each(count, [&](auto d, size_t i) {
     const hn::Rebind<int32_t, decltype(d)> di;  // magnitudes have no sign bit, so they compare as numbers
-    auto x = hn::LoadU(d, sums + i);
+    auto x = get(d, sums + i);
     if constexpr (Adds) {
-      x = hn::Add(x, hn::LoadU(d, values + i));
-      hn::StoreU(x, d, sums + i);
+      x = hn::Add(x, get(d, values + i));
+      put(d, x, sums + i);
     }
     const auto bits = hn::BitCast(di, hn::Abs(x));
     const auto is_large = hn::Gt(bits, hn::Set(di, int32_t(least) - 1));
@@ -190,6 +188,10 @@ struct Integers {
     return kLimit / most;
   }
   template <class D>
+  static HWY_INLINE hn::Vec<D> finite(D, hn::Vec<D> v) {
+    return v;
+  }
+  template <class D>
   static HWY_INLINE hn::Vec<hn::Rebind<int32_t, D>> round(D d, hn::Vec<D> v, const codec::Blocks& of,
                                                           size_t i) {
     const auto limit = hn::Set(d, float(Limit));
@@ -204,42 +206,66 @@ struct Int8 : Integers<127, 1> {
   template <class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks& of, std::byte* to, size_t i) {
     const hn::Rebind<int8_t, D> bytes;
-    hn::StoreU(hn::DemoteTo(bytes, round(d, v, of, i)), bytes, at<int8_t>(to, i));
+    put(bytes, hn::DemoteTo(bytes, round(d, v, of, i)), at<int8_t>(to, i));
   }
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
-    const auto bytes = hn::LoadU(hn::Rebind<int8_t, D>(), at<int8_t>(from, i));
+    const auto bytes = get(hn::Rebind<int8_t, D>(), at<int8_t>(from, i));
     return hn::ConvertTo(d, hn::PromoteTo(hn::Rebind<int32_t, D>(), bytes));
   }
 };
 
-// Two a byte, the first one in the low half.
+// Two a byte, the first one in the low half. Eight go in and out of a word by moving halves together, and
+// apart.
 struct Int4 : Integers<7, 2> {
+  static HWY_INLINE uint32_t packed(uint64_t eight) {
+    eight &= 0x0f0f0f0f0f0f0f0fu;
+    eight = (eight | eight >> 4) & 0x00ff00ff00ff00ffu;
+    eight = (eight | eight >> 8) & 0x0000ffff0000ffffu;
+    return uint32_t(eight | eight >> 16);
+  }
+  static HWY_INLINE uint64_t unpacked(uint32_t four) {
+    uint64_t eight = four;
+    eight = (eight | eight << 16) & 0x0000ffff0000ffffu;
+    eight = (eight | eight << 8) & 0x00ff00ff00ff00ffu;
+    return (eight | eight << 4) & 0x0f0f0f0f0f0f0f0fu;
+  }
+
   template <class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks& of, std::byte* to, size_t i) {
     const hn::Rebind<int8_t, D> bytes;
     constexpr size_t kLanes = hn::MaxLanes(D());
-    int8_t few[HWY_MAX(kLanes, size_t(2))] = {};
-    hn::StoreU(hn::DemoteTo(bytes, round(d, v, of, i)), bytes, few);
-    auto* out = at<uint8_t>(to, i / 2);
+    uint64_t words[HWY_MAX(kLanes / 8, size_t(1))] = {};
+    put(bytes, hn::DemoteTo(bytes, round(d, v, of, i)), reinterpret_cast<int8_t*>(words));
     if constexpr (kLanes == 1) {
-      const auto bits = uint8_t(uint8_t(few[0]) & 15u);
+      const auto bits = uint8_t(words[0] & 15u);
+      auto* out = at<uint8_t>(to, i / 2);
       *out = i % 2 == 0 ? bits : uint8_t(*out | bits << 4);
     } else {
-      for (size_t k = 0; k < kLanes; k += 2)
-        out[k / 2] = uint8_t((uint8_t(few[k]) & 15u) | uint8_t(few[k + 1]) << 4);
+      for (size_t k = 0; k < kLanes; k += 8) {
+        const uint32_t four = packed(words[k / 8]);
+        std::memcpy(to + (i + k) / 2, &four, HWY_MIN(kLanes / 2, size_t(4)));
+      }
     }
   }
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
+    const hn::Rebind<int32_t, D> di;
     constexpr size_t kLanes = hn::MaxLanes(D());
-    int32_t few[kLanes];
-    const auto* in = at<uint8_t>(from, 0);
-    for (size_t k = 0; k < kLanes; k++) {
-      const uint32_t bits = uint32_t(in[(i + k) / 2]) >> ((i + k) % 2 * 4) & 15u;
-      few[k] = int32_t(bits ^ 8u) - 8;
+    uint64_t words[HWY_MAX(kLanes / 8, size_t(1))];
+    if constexpr (kLanes == 1) {
+      words[0] = uint32_t(from[i / 2]) >> (i % 2 * 4) & 15u;
+    } else {
+      for (size_t k = 0; k < kLanes; k += 8) {
+        uint32_t four = 0;
+        std::memcpy(&four, from + (i + k) / 2, HWY_MIN(kLanes / 2, size_t(4)));
+        words[k / 8] = unpacked(four);
+      }
     }
-    return hn::ConvertTo(d, hn::LoadU(hn::Rebind<int32_t, D>(), few));
+    const auto halves =
+        hn::PromoteTo(di, get(hn::Rebind<int8_t, D>(), reinterpret_cast<const int8_t*>(words)));
+    const auto sign = hn::Set(di, 8);
+    return hn::ConvertTo(d, hn::Sub(hn::Xor(halves, sign), sign));
   }
 };
 
@@ -263,6 +289,12 @@ struct Scaled {
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
     return Quarter<Format>::load(d, from, i);
   }
+  // The largest floats may be rounded up to a number beyond them.
+  template <class D>
+  static HWY_INLINE hn::Vec<D> finite(D d, hn::Vec<D> v) {
+    const auto most = hn::Set(d, std::numeric_limits<float>::max());
+    return hn::IfThenElse(hn::Gt(hn::Abs(v), most), hn::CopySign(most, v), v);
+  }
 };
 
 template <class Format>
@@ -282,7 +314,7 @@ void encode_blocks(const codec::Blocks& of, const float* values, float* scales, 
       continue;
     }
     each(count, [&](auto d, size_t i) {
-      Format::store(d, hn::Mul(hn::LoadU(d, values + begin + i), hn::Set(d, factor)), of, numbers, begin + i);
+      Format::store(d, hn::Mul(get(d, values + begin + i), hn::Set(d, factor)), of, numbers, begin + i);
     });
   }
 }
@@ -296,13 +328,12 @@ void decode_blocks(const codec::Blocks& of, const float* scales, const std::byte
     std::memcpy(&scale, scales + b, sizeof scale);
     float* const to = values + begin;
     auto decoded = [&](auto d, size_t i) {
-      return hn::Mul(Format::load(d, numbers, begin + i), hn::Set(d, scale));
+      return Format::finite(d, hn::Mul(Format::load(d, numbers, begin + i), hn::Set(d, scale)));
     };
     if (add) {
-      each(count,
-           [&](auto d, size_t i) { hn::StoreU(hn::Add(hn::LoadU(d, to + i), decoded(d, i)), d, to + i); });
+      each(count, [&](auto d, size_t i) { put(d, hn::Add(get(d, to + i), decoded(d, i)), to + i); });
     } else {
-      each(count, [&](auto d, size_t i) { hn::StoreU(decoded(d, i), d, to + i); });
+      each(count, [&](auto d, size_t i) { put(d, decoded(d, i), to + i); });
     }
   }
 }

@@ -1,9 +1,9 @@
 // cast: floats of fewer bits. To bfloat16 and float16 each value is rounded to nearest even: bfloat16 keeps
-// the range of float32 and 8 bits of precision, an error of 2^-9 of the value at most; float16 keeps 11, and
+// the range of float32 and 8 bits of precision, an error of 2^-8 of the value at most; float16 keeps 11, and
 // has no room above 65504, where it becomes infinite, nor below 2^-25. To the floats of 8 bits each block of
 // values is scaled by a power of two first, so that its largest magnitude uses the top of their range: e4m3
-// has an error of 2^-4 of the value, and 2^-18 of the largest of the block where that is more; e5m2 of 2^-3,
-// and 2^-32. Infinite values and NaN come back as such, but that with a scale the whole block comes back as
+// has an error of 2^-4 of the value, and 2^-17 of the largest of the block where that is more; e5m2 of 2^-3,
+// and 2^-31. Infinite values and NaN come back as such, but that with a scale the whole block comes back as
 // NaN.
 #include <cstring>
 
