@@ -32,6 +32,7 @@ constexpr Variable kVariables[] = {
     {"PLAIT_BOOTSTRAP_TIMEOUT", "60", "seconds to wait for all ranks to come"},
     {"PLAIT_TUNING", "none", "file of measured times to choose algorithms by"},
     {"PLAIT_PROGRAMS", "none", "files of programs to use as algorithms, with : between"},
+    {"PLAIT_NCCL_PARAMETERS", "none", "file of what messages cost, for NCCL's tuner plugin"},
     {"PLAIT_DETERMINISTIC", "0", "1: the same bits, whatever is chosen"},
     {"PLAIT_LOG", "warn", "debug, info, warn, error or off"},
     {"PLAIT_DUMP", "none", "beginning of the paths of flight records"},

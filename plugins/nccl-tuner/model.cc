@@ -208,7 +208,7 @@ Job job_of(Collective collective, Way way) {
 
 }  // namespace
 
-// The defaults are those of NCCL 2.28 to 2.30, src/graph/tuning.cc; it has none for PAT with LL.
+// The defaults are those of NCCL 2.24 to 2.30; it has none for PAT with LL.
 Overheads overheads(const TunerConstantsV5* constants) {
   constexpr double kMicro = 1e-6;
   Overheads o{.call = {{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}, {8.0, 8.0, 8.0}}},
