@@ -466,5 +466,6 @@ PLAIT_API plait_status plait_request_free(plait_request* request);
 
 #include <plait/codec.h>
 #include <plait/collectives.h>
+#include <plait/queue.h>
 
 #endif

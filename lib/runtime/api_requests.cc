@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "runtime/api.h"
+#include "runtime/queue/queue.h"
 
 using namespace plait;
 using namespace plait::runtime;
@@ -11,6 +12,17 @@ namespace {
 
 plait_status no_request(const char* function) {
   return report({Code::invalid, std::string(function) + ": the request is NULL or was freed"});
+}
+
+// A pushed tensor moves with its queue, all else with its communicator.
+bool ended(plait_request* r) noexcept { return r->queue != nullptr ? r->queue->is_done(r) : settled(r); }
+// Once, with a look about when it has gone on long without anything moving.
+void poll(plait_request* r) noexcept {
+  if (r->queue != nullptr) {
+    if (!r->queue->advance() && r->queue->polled_long()) r->queue->check();
+  } else if (!r->comm->advance() && r->comm->polled_long()) {
+    r->comm->check(r);
+  }
 }
 
 plait_status outcome(plait_request* request) noexcept {
@@ -48,16 +60,19 @@ plait_status plait_test(plait_request* request, int* done) {
   if (!is_request(request)) return no_request("plait_test");
   if (done == nullptr) return report(*request->comm, {Code::invalid, "plait_test: done is NULL"});
   if (forked()) return report(check_ready());
-  if (!settled(request) && !request->comm->advance() && request->comm->polled_long())
-    request->comm->check(request);
-  *done = settled(request) ? 1 : 0;
+  if (!ended(request)) poll(request);
+  *done = ended(request) ? 1 : 0;
   return *done != 0 ? outcome(request) : PLAIT_OK;
 }
 
 plait_status plait_wait(plait_request* request) {
   if (!is_request(request)) return no_request("plait_wait");
   if (forked()) return report(check_ready());
-  if (request->state != plait_request::State::idle) request->comm->wait(request);
+  if (request->queue != nullptr) {
+    request->queue->wait(request);
+  } else if (request->state != plait_request::State::idle) {
+    request->comm->wait(request);
+  }
   return outcome(request);
 }
 
@@ -72,8 +87,8 @@ plait_status plait_wait_any(plait_request** requests, size_t count, size_t* inde
       if (r == nullptr) continue;
       if (!is_request(r)) return no_request("plait_wait_any");
       any = true;
-      if (!settled(r) && !r->comm->advance() && round % 64 == 63) r->comm->check(r);
-      if (settled(r)) {
+      if (!ended(r)) poll(r);
+      if (ended(r)) {
         *index = i;
         return outcome(r);
       }
@@ -87,9 +102,9 @@ plait_status plait_request_algorithm(const plait_request* request, const char** 
   if (!is_request(request)) return no_request("plait_request_algorithm");
   if (name == nullptr)
     return report(*request->comm, {Code::invalid, "plait_request_algorithm: name is NULL"});
-  if (request->is_message())
+  if (request->is_message() || request->queue != nullptr)
     return report(*request->comm,
-                  {Code::invalid, "plait_request_algorithm: the request is of a send or receive"});
+                  {Code::invalid, "plait_request_algorithm: the request is of a send, receive or queue"});
   *name = request->algorithm;
   return PLAIT_OK;
 }
@@ -98,10 +113,14 @@ plait_status plait_request_free(plait_request* request) {
   if (request == nullptr) return PLAIT_OK;
   if (!is_request(request)) return no_request("plait_request_free");
   if (forked()) return report(check_ready());
-  if (!settled(request))
+  if (!ended(request))
     return report(*request->comm,
                   {Code::state, "plait_request_free: the operation is not done; wait for it first"});
-  request->comm->release(request);
+  if (request->queue != nullptr) {
+    request->queue->release(request);
+  } else {
+    request->comm->release(request);
+  }
   return PLAIT_OK;
 }
 

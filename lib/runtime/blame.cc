@@ -139,6 +139,22 @@ void Communicator::assign_blame() noexcept {
   board_->blamed_in.store(head_->number, std::memory_order_release);
 }
 
+std::vector<int32_t> Communicator::absent() const {
+  std::vector<int32_t> ranks;
+  if (head_ == nullptr) return ranks;
+  for (int32_t r : known_) {
+    if (peer(r)->ready() && peer(r)->board().latest() < head_->number) ranks.push_back(r);
+  }
+  const int32_t blamed = board_->blamed.load(std::memory_order_relaxed);
+  const auto why = Blame(board_->blame.load(std::memory_order_relaxed));
+  const bool came = board_->blamed_in.load(std::memory_order_relaxed) != head_->number ||
+                    (why != Blame::not_called && why != Blame::not_connected);
+  if (!came && blamed >= 0) ranks.push_back(blamed);
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
 std::string Communicator::absentees(uint64_t number) const {
   std::string text;
   auto not_called = [&](int32_t r, uint64_t latest) {

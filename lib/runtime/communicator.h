@@ -100,7 +100,7 @@ class Communicator {
   // Whether the user's own polling has gone on long enough for a check().
   bool polled_long() noexcept { return ++polls_ % 64 == 0; }
   // Sleeps until something may have moved, 100 ms at most. Returns at once when something did meanwhile.
-  void sleep() noexcept;
+  void sleep(int most_ms = kMostSleepMs) noexcept;
   // Blocks until `request` is done.
   void wait(plait_request* request) noexcept;
 
@@ -108,9 +108,13 @@ class Communicator {
   Tensors& tensors() noexcept { return tensors_; }
   plait_codec_stats codec_stats() const noexcept;
 
+  // Ranks that are known not to have called the running operation.
+  std::vector<int32_t> absent() const;
   // Ok, or what broke it.
   Status broken() const;
   bool pending() const noexcept { return head_ != nullptr || messages_.busy(); }
+  // Breaks it, for a reason of its user's that other ranks are told. `culprit`: the rank to blame, or -1.
+  void give_up(Status status, int32_t culprit) noexcept;
   void abort() noexcept;                         // any thread
   std::string last_error() const;                // any thread
   Status dump(const char* path) const noexcept;  // any thread; plait_comm_dump
@@ -119,6 +123,7 @@ class Communicator {
   Status leave() noexcept;
 
  private:
+  static constexpr int kMostSleepMs = 100;  // boards and the abort flag are looked at that often
   static constexpr uint32_t kModest = 32;
   static constexpr size_t kShapes = 64;  // remembered; a power of two
   static constexpr uint32_t kMostStrangeLooks = 200;

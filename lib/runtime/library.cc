@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "runtime/dump_signal.h"
 #include "runtime/operators.h"
+#include "runtime/queue/queue.h"
 
 namespace plait::runtime {
 namespace {
@@ -78,6 +79,7 @@ Status finalise() noexcept {
   if (forked()) {
     // The parent's handles are forgotten, not freed: their memory and sockets are the parent's.
     new (&library()) Library;
+    queue::end_queues(true);
     forget_enlisted();
     forget_operators(true);
     g_ready.store(false);
@@ -93,6 +95,7 @@ Status finalise() noexcept {
     g_ready.store(false);
   }
   log::reset();  // the user's sink may go now
+  queue::end_queues(false);
   for (plait_comm* comm : left) {
     comm->impl->abort();
     comm->magic = 0;

@@ -1,4 +1,6 @@
 // How operations move: begun in the order of the calls, stepped by whoever waits.
+#include <algorithm>
+
 #include "runtime/arguments.h"
 #include "runtime/communicator.h"
 
@@ -157,15 +159,14 @@ bool Communicator::advance_collectives(bool armed) noexcept {
   return true;
 }
 
-void Communicator::sleep() noexcept {
+void Communicator::sleep(int most_ms) noexcept {
   if (config_.size == 1) return;
-  constexpr int kMostMs = 100;  // boards and the abort flag are looked at that often
   if (!fabric_.arm()) return;
   // What landed before the peers could see us asleep. Nothing is polled for: that would disarm, and peers of
   // this host would not wake us. What lies in sockets does.
   const bool moved = messages_.busy() && drive_messages();
   if (!advance_collectives(true) && !moved && !abort_.load(std::memory_order_acquire))
-    fabric_.sleep(group_->wait_fd(), kMostMs);
+    fabric_.sleep(group_->wait_fd(), std::min(most_ms, kMostSleepMs));
   check(nullptr);  // polls the domains, which disarms them
 }
 

@@ -20,6 +20,9 @@ struct UserOperator;
 struct CodecUse;
 struct TensorState;
 struct LowRank;
+namespace queue {
+class Queue;
+}
 
 // The blocks of a buffer, one a rank, as the user gave them, in elements.
 struct Blocks {
@@ -91,7 +94,8 @@ struct plait_request {
   State state = State::idle;
   bool persistent = false;
   plait::runtime::Communicator* comm = nullptr;
-  plait_request* next = nullptr;  // in the queue, or in the free list
+  plait::runtime::queue::Queue* queue = nullptr;  // of a pushed tensor: what moves it, not `comm`
+  plait_request* next = nullptr;                  // in the queue, or in the free list
   uint64_t number = 0;
   plait::runtime::Args args;  // without blocks: these are prepared->args
   plait::runtime::Letter letter;

@@ -49,6 +49,10 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
   messages_.fail(status);
 }
 
+void Communicator::give_up(Status status, int32_t culprit) noexcept {
+  fail(std::move(status), culprit, kNoOperation);
+}
+
 void Communicator::check(plait_request* waited) noexcept {
   waited_ = waited;
   if (is_broken_.load(std::memory_order_relaxed)) return;
