@@ -37,7 +37,7 @@ typedef struct plait_queue_config {
   size_t window_bytes;      /* (alike) bytes that are on the wire or next, which nothing overtakes; one operation at
                                least; default 4 MiB */
   int64_t fuse_us;          /* how long the first of new tensors may wait for more, unless fuse_bytes of them are there or
-                               this rank waits; default 0: only for what is under way */
+                               this rank waits for one; default 300; negative: not at all */
   uint64_t pace_bytes_per_s; /* token bucket: what this rank sends in a second at most, counted as a ring sends it:
                                2 (n - 1) / n of each tensor's bytes; default 0: no limit */
   size_t pace_burst;        /* bytes that may go at once after a pause; default chunk_bytes */

@@ -306,8 +306,8 @@ TEST(QueueArguments, AreChecked) {
   plait_queue_config c = queue_config();
   plait_queue* other = nullptr;
   EXPECT_EQ(plait_queue_create(q.comm.comm, &c, nullptr), PLAIT_ERR_INVALID);
-  c.fuse_us = -1;
-  EXPECT_EQ(refused(plait_queue_create(q.comm.comm, &c, &other), "fuse_us"), "");
+  c.timeout_ms = -1;
+  EXPECT_EQ(refused(plait_queue_create(q.comm.comm, &c, &other), "timeout_ms"), "");
   c = queue_config();
   c.chunk_min = 2, c.chunk_max = 1;
   EXPECT_EQ(refused(plait_queue_create(q.comm.comm, &c, &other), "chunk_min"), "");

@@ -30,8 +30,7 @@ Result<QueueConfig> resolve_queue(const plait_queue_config* config) {
     PLAIT_TRY(check_struct(config, config->struct_size, sizeof given, "plait_queue_config"));
     std::memcpy(&given, config, std::min(config->struct_size, sizeof given));
   }
-  if (given.fuse_us < 0 || given.timeout_ms < 0)
-    return Status(Code::invalid, "plait_queue_config: fuse_us or timeout_ms is negative");
+  if (given.timeout_ms < 0) return Status(Code::invalid, "plait_queue_config.timeout_ms is negative");
   take(c.sizes.fuse, given.fuse_bytes);
   take(c.sizes.chunk, given.chunk_bytes);
   c.sizes.window = std::max<uint64_t>(c.sizes.window, 2 * c.sizes.chunk);
@@ -49,7 +48,7 @@ Result<QueueConfig> resolve_queue(const plait_queue_config* config) {
   c.autotune = given.autotune != 0;
   take(c.max_keys, given.max_keys);
   if (given.algorithm != nullptr) c.algorithm = given.algorithm;
-  c.fuse_ns = given.fuse_us * 1000;
+  if (given.fuse_us != 0) c.fuse_ns = std::max<int64_t>(given.fuse_us, 0) * 1000;
   c.pace_rate = given.pace_bytes_per_s;
   c.pace_burst = given.pace_burst != 0 ? given.pace_burst : c.sizes.chunk;
   c.thread = given.progress_thread != 0;

@@ -16,7 +16,7 @@ struct QueueConfig {
   TunerBounds bounds{size_t(64) << 10, size_t(8) << 20, size_t(256) << 10, size_t(32) << 20};
   size_t max_keys = 65'536;
   std::string algorithm;
-  int64_t fuse_ns = 0;
+  int64_t fuse_ns = 300'000;
   uint64_t pace_rate = 0, pace_burst = 0;
   bool thread = false;
   int64_t stall_ns = 60'000'000'000;  // negative: never

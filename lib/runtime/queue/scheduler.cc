@@ -108,7 +108,8 @@ bool Scheduler::advance() noexcept {
     if (!status.ok()) fail(std::move(status));
   }
   if (!broken_.ok()) return true;
-  if (!chosen_ && started_ == batch_.work.size()) {
+  // As late as the wire allows: what is pushed meanwhile may still go first.
+  if (!chosen_ && started_ == batch_.work.size() && !wire_.full()) {
     choose();
     moved = true;
   }
