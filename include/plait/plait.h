@@ -19,8 +19,8 @@
  *   - Several ranks may live in one process, each with its own communicator handle and driving thread.
  *   - plait_init, plait_finalize, plait_mem_alloc, plait_mem_free, plait_register, plait_deregister, plait_op_create and
  *     plait_op_free: any thread.
- *   - Nothing runs between calls: plait has no threads of its own. An operation moves while some thread is in
- *     plait_test, plait_wait, plait_wait_any or a blocking call on its communicator.
+ *   - Nothing runs between calls: plait has no threads of its own, but those that queues are given (queue.h). An operation
+ *     moves while some thread is in plait_test, plait_wait, plait_wait_any or a blocking call on its communicator.
  *
  * Collective calls: plait_comm_create, plait_comm_split, plait_comm_dup, plait_comm_destroy and every operation but sends
  * and receives are made by all ranks of the communicator. Operations match in the order in which each rank starts them.

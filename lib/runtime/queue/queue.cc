@@ -6,6 +6,12 @@
 
 namespace plait::runtime::queue {
 
+namespace {
+
+constexpr int64_t kPollEveryNs = 10'000;  // in pushes: polling sockets costs more than a push
+
+}  // namespace
+
 // The right to touch the queue while its thread does not.
 class Queue::Turn {
  public:
@@ -78,7 +84,8 @@ Status Queue::push(const Tensor& tensor, void* buffer, plait_request** request) 
   if (request != nullptr) *request = ticket;
   if (thread_.joinable()) {
     wake_.notify_one();
-  } else {
+  } else if (ticket->pushed_ns - polled_ns_ >= kPollEveryNs) {
+    polled_ns_ = ticket->pushed_ns;
     (void)advance();
   }
   return {};

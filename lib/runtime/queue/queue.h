@@ -60,6 +60,7 @@ class Queue {
   std::deque<Ticket> tickets_;
   plait_request* free_ = nullptr;
   bool left_ = false;
+  int64_t polled_ns_ = 0;  // in a push
 
   std::mutex mutex_;                         // with a thread: all of the above but the communicators
   std::atomic<uint32_t> callers_{0};         // that want it: the thread lets them go first
