@@ -205,6 +205,7 @@ class Bench {
       check(plait_test(requests[k], &done), "plait_test");
       if (done != 0) forget(requests[k]);
     }
+    meet();
     push(queue, 0, priority, &requests[0]);  // looked at first
     for (int place = 1;; place++) {
       size_t index = 0;

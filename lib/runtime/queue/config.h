@@ -11,7 +11,7 @@
 namespace plait::runtime::queue {
 
 struct QueueConfig {
-  Sizes sizes{size_t(1) << 20, size_t(2) << 20, size_t(4) << 20};
+  Sizes sizes{size_t(1) << 20, size_t(1) << 20, size_t(2) << 20};
   bool autotune = false;
   TunerBounds bounds{size_t(64) << 10, size_t(8) << 20, size_t(256) << 10, size_t(32) << 20};
   size_t max_keys = 65'536;
