@@ -45,13 +45,9 @@ jobs_of=()
 start_job small 29542 small --tensors 1 --bytes 64 --seconds "$seconds"
 wait "${jobs_of[@]}"
 printf '%-40s %s\n' "the small job alone" "$(cat "$lab_folder/small.0")"
+small=(--chunk 65536 --window 131072 --fuse 65536)
 for _ in 1 2; do
   both "no pacing" --chunk 2097152 --window 4194304
-  for chunk in 65536; do
-    small=(--chunk "$chunk" --window $((2 * chunk)) --fuse "$chunk")
-    both "chunks of $chunk" "${small[@]}"
-    for percent in 92; do
-      both "chunks of $chunk, $percent % of the link" "${small[@]}" --burst "$chunk" --pace $((rate * percent / 100))
-    done
-  done
+  both "chunks of 64 KiB" "${small[@]}"
+  both "chunks of 64 KiB, 92 % of the link" "${small[@]}" --burst 65536 --pace $((rate * 92 / 100))
 done
