@@ -103,13 +103,13 @@ void Scheduler::end_round(int64_t now) {
 Status Scheduler::end_news() {
   changed_.clear();
   const Status status = keys_.merge(council_.told(), &changed_);
-  if (!status.ok()) {
-    agreed_failure_ = true;
-    return status;
-  }
   if (keys_.size() > here_.size()) {
     here_.resize(keys_.size());
     if (keys_.size() > ballot_.slots()) ballot_.resize(std::max(keys_.size(), 2 * ballot_.slots()));
+  }
+  if (!status.ok()) {
+    agreed_failure_ = true;
+    return status;
   }
   for (uint32_t slot : changed_) {
     Ticket* t = here_[slot];
