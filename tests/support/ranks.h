@@ -78,6 +78,8 @@ inline std::string join(Process& p, bool may_die = false) {
   int status = 0;
   waitpid(p.pid, &status, 0);
   if (WIFSIGNALED(status) && !may_die) words += "killed by signal " + std::to_string(WTERMSIG(status));
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0 && words.empty() && !may_die)
+    words = "exited with " + std::to_string(WEXITSTATUS(status)) + ", and said nothing";
   if (!words.empty()) words = "process of rank " + std::to_string(p.ranks.front()) + ": " + words;
   return words;
 }
