@@ -5,7 +5,10 @@ namespace plait::collectives::codec {
 BlockCodec::BlockCodec(Dtype dtype, Form form) : FloatCodec(dtype), form_(std::move(form)) {
   name_ = form_.name + (form_.name.find(':') == std::string::npos ? ":" : ",") +
           "block=" + std::to_string(form_.block);
-  if (!form_.nearest) name_ += ",rounding=stochastic";
+  if (!form_.nearest) {
+    name_ += ",rounding=stochastic";
+    form_.cost.encode_ns *= 1.5;
+  }
   const double element = double(size_of(dtype));
   form_.cost.ratio = (1.0 / double(form_.per_byte) + sizeof(float) / double(form_.block)) / element;
 }
@@ -56,7 +59,7 @@ Made make_int8(OptionWords& words, Dtype dtype) {
                       .encode = kernels().encode_int8,
                       .decode = kernels().decode_int8,
                       .block = 128,
-                      .cost = {0.08, 0.06, 0.25}});
+                      .cost = {0.04, 0.035, 0.25}});
 }
 
 Made make_int4(OptionWords& words, Dtype dtype) {
@@ -66,7 +69,7 @@ Made make_int4(OptionWords& words, Dtype dtype) {
                       .decode = kernels().decode_int4,
                       .block = 64,
                       .per_byte = 2,
-                      .cost = {0.15, 0.12, 0.125}});
+                      .cost = {0.1, 0.034, 0.125}});
 }
 
 }  // namespace plait::collectives::codec

@@ -158,12 +158,18 @@ HWY_INLINE hn::Vec<D> draw(D d, uint32_t key, uint32_t number) {
 // The largest magnitude of a block; infinite, if one is infinite or no number.
 HWY_INLINE float largest(const float* values, size_t count) {
   const hn::Rebind<uint32_t, Floats> du;
-  auto most = hn::Zero(du);
-  size_t i = 0;
   const auto magnitude = hn::Set(du, 0x7fffffffu);
-  for (; i + kFloats <= count; i += kFloats)
-    most = hn::Max(most, hn::And(hn::BitCast(du, hn::LoadU(Floats(), values + i)), magnitude));
-  uint32_t bits = hn::GetLane(hn::MaxOfLanes(du, most));
+  auto bits_at = [&](size_t i) { return hn::And(hn::BitCast(du, get(Floats(), values + i)), magnitude); };
+  auto a = hn::Zero(du), b = a, c = a, d = a;  // which do not wait for each other
+  size_t i = 0;
+  for (; i + 4 * kFloats <= count; i += 4 * kFloats) {
+    a = hn::Max(a, bits_at(i));
+    b = hn::Max(b, bits_at(i + kFloats));
+    c = hn::Max(c, bits_at(i + 2 * kFloats));
+    d = hn::Max(d, bits_at(i + 3 * kFloats));
+  }
+  for (; i + kFloats <= count; i += kFloats) a = hn::Max(a, bits_at(i));
+  uint32_t bits = hn::GetLane(hn::MaxOfLanes(du, hn::Max(hn::Max(a, b), hn::Max(c, d))));
   for (; i < count; i++) {
     uint32_t one;
     std::memcpy(&one, values + i, sizeof one);
@@ -191,22 +197,24 @@ struct Integers {
   static HWY_INLINE hn::Vec<D> finite(D, hn::Vec<D> v) {
     return v;
   }
-  template <class D>
+  // Nearest: what is scaled is beyond the limit by rounding errors alone, which the next rounding takes away.
+  template <bool Nearest, class D>
   static HWY_INLINE hn::Vec<hn::Rebind<int32_t, D>> round(D d, hn::Vec<D> v, const codec::Blocks& of,
                                                           size_t i) {
-    const auto limit = hn::Set(d, float(Limit));
-    if (!of.nearest)
+    if constexpr (!Nearest) {
+      const auto limit = hn::Set(d, float(Limit));
       v = hn::Floor(hn::Add(v, draw(d, uint32_t(of.seed ^ of.seed >> 32), uint32_t(of.first + i))));
-    v = hn::Max(hn::Min(v, limit), hn::Neg(limit));
+      v = hn::Max(hn::Min(v, limit), hn::Neg(limit));
+    }
     return hn::NearestInt(v);
   }
 };
 
 struct Int8 : Integers<127, 1> {
-  template <class D>
+  template <bool Nearest, class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks& of, std::byte* to, size_t i) {
     const hn::Rebind<int8_t, D> bytes;
-    put(bytes, hn::DemoteTo(bytes, round(d, v, of, i)), at<int8_t>(to, i));
+    put(bytes, hn::DemoteTo(bytes, round<Nearest>(d, v, of, i)), at<int8_t>(to, i));
   }
   template <class D>
   static HWY_INLINE hn::Vec<D> load(D d, const std::byte* from, size_t i) {
@@ -231,12 +239,12 @@ struct Int4 : Integers<7, 2> {
     return (eight | eight << 4) & 0x0f0f0f0f0f0f0f0fu;
   }
 
-  template <class D>
+  template <bool Nearest, class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks& of, std::byte* to, size_t i) {
     const hn::Rebind<int8_t, D> bytes;
     constexpr size_t kLanes = hn::MaxLanes(D());
     uint64_t words[HWY_MAX(kLanes / 8, size_t(1))] = {};
-    put(bytes, hn::DemoteTo(bytes, round(d, v, of, i)), reinterpret_cast<int8_t*>(words));
+    put(bytes, hn::DemoteTo(bytes, round<Nearest>(d, v, of, i)), reinterpret_cast<int8_t*>(words));
     if constexpr (kLanes == 1) {
       const auto bits = uint8_t(words[0] & 15u);
       auto* out = at<uint8_t>(to, i / 2);
@@ -281,7 +289,7 @@ struct Scaled {
     *scale = std::scalbn(1.f, exponent + over);
     return std::scalbn(1.f, -(exponent + over));
   }
-  template <class D>
+  template <bool Nearest, class D>
   static HWY_INLINE void store(D d, hn::Vec<D> v, const codec::Blocks&, std::byte* to, size_t i) {
     Quarter<Format>::store(d, v, to, i);
   }
@@ -297,10 +305,14 @@ struct Scaled {
   }
 };
 
-template <class Format>
-void encode_blocks(const codec::Blocks& of, const float* values, float* scales, std::byte* numbers) noexcept {
+constexpr size_t kAheadFloats = 1024;
+
+template <class Format, bool Nearest>
+HWY_INLINE void encode_each(const codec::Blocks& of, const float* values, float* scales, std::byte* numbers) {
   for (size_t begin = 0, b = 0; begin < of.count; begin += of.block, b++) {
     const size_t count = HWY_MIN(of.block, of.count - begin);
+    // The next lines come while this block is at work: what hardware foresees is too near for two passes.
+    for (size_t i = 0; i < count; i += 16) __builtin_prefetch(values + begin + i + kAheadFloats);
     const float most = largest(values + begin, count);
     float scale = 0, factor = 0;
     if (most > std::numeric_limits<float>::max()) {
@@ -314,9 +326,15 @@ void encode_blocks(const codec::Blocks& of, const float* values, float* scales, 
       continue;
     }
     each(count, [&](auto d, size_t i) {
-      Format::store(d, hn::Mul(get(d, values + begin + i), hn::Set(d, factor)), of, numbers, begin + i);
+      Format::template store<Nearest>(d, hn::Mul(get(d, values + begin + i), hn::Set(d, factor)), of, numbers,
+                                      begin + i);
     });
   }
+}
+template <class Format>
+void encode_blocks(const codec::Blocks& of, const float* values, float* scales, std::byte* numbers) noexcept {
+  of.nearest ? encode_each<Format, true>(of, values, scales, numbers)
+             : encode_each<Format, false>(of, values, scales, numbers);
 }
 
 template <class Format>

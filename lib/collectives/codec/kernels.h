@@ -37,8 +37,7 @@ using Collect = size_t (*)(const float* values, float* sums, size_t count, uint3
 // so that the order of additions is the same on every CPU.
 struct SignedSums {
   static constexpr size_t kLanes = 16;
-  double above[kLanes] = {}, below[kLanes] = {};
-  uint32_t negatives[kLanes] = {};
+  double above[kLanes] = {}, below[kLanes] = {}, negatives[kLanes] = {};
 };
 using SumSigned = void (*)(const float* values, size_t count, SignedSums& sums) noexcept;
 // The signs of values, a bit each, set where it is negative; what is left of the values without `above` or

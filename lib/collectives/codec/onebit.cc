@@ -26,7 +26,7 @@ class OneBit final : public FloatCodec {
     return count / block_ * block_bytes(block_) + (count % block_ == 0 ? 0 : block_bytes(count % block_));
   }
   size_t state_bytes() const noexcept override { return sizeof(float); }
-  Cost cost() const noexcept override { return {0.3, 0.15, (1.0 / 8 + 8.0 / double(block_)) / element_}; }
+  Cost cost() const noexcept override { return {0.09, 0.03, (1.0 / 8 + 8.0 / double(block_)) / element_}; }
 
  protected:
   size_t encode_floats(const Piece& piece, const float* values, std::byte* state, std::byte*,
@@ -58,15 +58,14 @@ class OneBit final : public FloatCodec {
   static Means means_of(const float* x, size_t count) noexcept {
     SignedSums sums;
     kernels().sum_signed(x, count, sums);
-    double above = 0, below = 0;
-    size_t negatives = 0;
+    double above = 0, below = 0, negatives = 0;
     for (size_t l = 0; l < SignedSums::kLanes; l++) {
       above += sums.above[l];
       below += sums.below[l];
       negatives += sums.negatives[l];
     }
-    return {negatives == count ? 0 : float(above / double(count - negatives)),
-            negatives == 0 ? 0 : float(below / double(negatives))};
+    const double positives = double(count) - negatives;
+    return {positives == 0 ? 0 : float(above / positives), negatives == 0 ? 0 : float(below / negatives)};
   }
 
   static void encode_block(float* x, size_t count, std::byte* wire) noexcept {

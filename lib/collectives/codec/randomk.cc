@@ -51,7 +51,7 @@ class RandomK final : public FloatCodec {
     return kSeed + stretches(count).stretches * sizeof(float);
   }
   size_t state_bytes() const noexcept override { return feedback_ ? sizeof(float) : 0; }
-  Cost cost() const noexcept override { return {0.08, 0.06, ratio_ * 4 / element_}; }
+  Cost cost() const noexcept override { return {0.07, 0.06, ratio_ * 4 / element_}; }
 
  protected:
   size_t encode_floats(const Piece& piece, const float* values, std::byte* state, std::byte*,

@@ -16,17 +16,29 @@ constexpr size_t kSignFloats = HWY_MIN(kFloats, size_t(8));
 using Signed = hn::CappedTag<float, kSignFloats>;
 constexpr size_t kVectorsAByte = 8 / kSignFloats;
 
+// As many lanes on every processor, in more or fewer vectors.
+using Doubles = hn::CappedTag<double, HWY_LANES(double)>;
+constexpr size_t kDoubles = HWY_LANES(double), kSums = codec::SignedSums::kLanes / kDoubles;
+
 inline void sum_signed(const float* values, size_t count, codec::SignedSums& sums) noexcept {
-  constexpr size_t kLanes = codec::SignedSums::kLanes;
-  sums = {};
+  const Doubles d;
+  const hn::Rebind<float, Doubles> df;
+  hn::Vec<Doubles> above[kSums], below[kSums], negatives[kSums];
+  for (size_t v = 0; v < kSums; v++) above[v] = below[v] = negatives[v] = hn::Zero(d);
   size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t l = 0; l < kLanes; l++) {
-      const float x = values[i + l];
-      sums.above[l] += double(x < 0 ? 0.f : x);
-      sums.below[l] += double(x < 0 ? x : 0.f);
-      sums.negatives[l] += x < 0;
+  for (; i + codec::SignedSums::kLanes <= count; i += codec::SignedSums::kLanes) {
+    for (size_t v = 0; v < kSums; v++) {
+      const auto x = hn::PromoteTo(d, get(df, values + i + v * kDoubles));
+      const auto negative = hn::Lt(x, hn::Zero(d));
+      above[v] = hn::Add(above[v], hn::IfThenZeroElse(negative, x));
+      below[v] = hn::Add(below[v], hn::IfThenElseZero(negative, x));
+      negatives[v] = hn::Add(negatives[v], hn::IfThenElseZero(negative, hn::Set(d, 1.0)));
     }
+  }
+  for (size_t v = 0; v < kSums; v++) {
+    hn::StoreU(above[v], d, sums.above + v * kDoubles);
+    hn::StoreU(below[v], d, sums.below + v * kDoubles);
+    hn::StoreU(negatives[v], d, sums.negatives + v * kDoubles);
   }
   for (; i < count; i++) {
     (values[i] < 0 ? sums.below : sums.above)[0] += double(values[i]);

@@ -66,7 +66,7 @@ class TopK final : public Sparse {
   size_t state_bytes() const noexcept override {
     return form_.momentum > 0 ? 2 * sizeof(float) : sizeof(float);
   }
-  Cost cost() const noexcept override { return {0.25, 0.06, form_.ratio * 6 / element_}; }
+  Cost cost() const noexcept override { return {0.155, 0.025, form_.ratio * 6 / element_}; }
 
  protected:
   size_t own_work_bytes(size_t count) const noexcept override {
@@ -122,7 +122,7 @@ class Threshold final : public Sparse {
   Threshold(Dtype dtype, double value) : Sparse(dtype), value_(value) {}
   std::string name() const override { return "threshold:value=" + text_of(value_); }
   size_t bound(size_t count) const noexcept override { return dense_bytes(count); }
-  Cost cost() const noexcept override { return {0.2, 0.06, 0.05}; }  // its wire: nobody knows
+  Cost cost() const noexcept override { return {0.15, 0.08, 0.05}; }  // its wire: nobody knows
 
  protected:
   size_t encode_floats(const Piece& piece, const float* values, std::byte* state, std::byte* work,
