@@ -1,6 +1,6 @@
 # What scripts/demo and scripts/test share: packages, configuring, building. Sourced by bash, from the root of the tree.
 
-build_packages=(meson ninja-build gcc g++ pkg-config libhwy-dev libspdlog-dev libssl-dev libcli11-dev nlohmann-json3-dev libexpat1-dev)
+build_packages=(meson ninja-build gcc g++ pkg-config libhwy-dev libspdlog-dev libssl-dev libcli11-dev nlohmann-json3-dev libexpat1-dev libzstd-dev liblz4-dev)
 test_packages=(libgtest-dev cmake iproute2 nftables openmpi-bin libopenmpi-dev mpich slurm-wlm munge tcpdump
   libucx-dev libfabric-dev libibverbs-dev librdmacm-dev ibverbs-providers qemu-system-x86 busybox-static cpio kmod
   iptables perftest strace liburing-dev libhwloc-dev)

@@ -11,6 +11,7 @@
 #include "collectives/coded.h"
 #include "collectives/entry.h"
 #include "collectives/machine/cost.h"
+#include "collectives/machine/symbolic.h"
 #include "transport/mailbox.h"
 
 namespace plait::collectives {
@@ -32,11 +33,6 @@ Question question_of(const Shape& shape) {
           .commutes = shape.commutes,
           .deterministic = shape.deterministic,
           .lengths_known = shape.lengths_known};
-}
-
-// Do all ranks hold the same bits of what they share?
-bool is_fit(const Method& method, const Encoding& encoding) {
-  return encoding.which == Encoded::none || encoding.exact || method.one_wire;
 }
 
 bool any(const Method&) { return true; }
@@ -77,10 +73,10 @@ void Planner::seat(const Seating& seating) {
 Result<const Method*> Planner::choose(const Shape& shape) {
   if (!shape.algorithm.empty()) return by_name(shape);
   const Method* best = chooser_->choose(question_of(shape));
-  if (best != nullptr && !is_fit(*best, shape.encoding)) {
+  if (best != nullptr && !is_fit(*best, shape)) {
     best = nullptr;
     for (const Weighed& c : candidates(shape))
-      if (best == nullptr && c.runs && is_fit(*c.method, shape.encoding)) best = c.method;
+      if (best == nullptr && c.runs && is_fit(*c.method, shape)) best = c.method;
   }
   if (best != nullptr) return best;
   return Status(Code::unsupported,
@@ -107,7 +103,7 @@ Result<const Method*> Planner::by_name(const Shape& shape) {
     if (shape.deterministic && !method->deterministic)
       return refuse("is not one of the deterministic ones: " + names(shape.collective, is_deterministic));
   }
-  if (!is_fit(*method, shape.encoding))
+  if (!is_fit(*method, shape))
     return refuse("would leave ranks with different bits by a codec that loses something");
   if (const Status bounded = this->bounded(*method); !bounded.ok()) return refuse(bounded.text());
   if (!shape.lengths_known && !moves_straight(*method)) {
@@ -121,6 +117,33 @@ Result<const Method*> Planner::by_name(const Shape& shape) {
     if (!runs.ok()) return refuse("does not run: " + std::string(runs.text()));
   }
   return method;
+}
+
+// Do all ranks hold the same bits of what they share? Of a row the table says so. Where levels are composed,
+// or some messages alone are encoded, it depends on how ranks lie: of few that is proved, of many those are
+// taken of which it is known.
+bool Planner::is_fit(const Method& method, const Shape& shape) {
+  const Encoding& e = shape.encoding;
+  if (e.which == Encoded::none || e.exact) return true;
+  if (!method.one_wire) return false;
+  const bool all = e.which == Encoded::all || host_of_.empty();
+  if (all && method.row != nullptr) return true;
+  if (size_ > kProvedRanks) return !all && method.row == nullptr;
+  const uint64_t key = uint64_t(method.number) << 33 | uint64_t(all) << 32 | uint32_t(shape.root);
+  const auto known = fit_.find(key);
+  if (known != fit_.end()) return known->second;
+  return fit_.emplace(key, is_proved(method, shape.root, e)).first->second;
+}
+
+bool Planner::is_proved(const Method& method, int32_t root, const Encoding& encoding) const {
+  std::vector<Program> programs;
+  for (int32_t rank = 0; rank < size_; rank++) {
+    const Program program = chunkwise(method.build(rank, root, method.has[1]));
+    auto wired = encoded(method, root, program, encoding);
+    if (!wired.ok()) return false;
+    programs.push_back(std::move(*wired));
+  }
+  return prove({method.collective, root}, programs).status.ok();
 }
 
 bool Planner::pays(const Shape& shape) {

@@ -94,6 +94,8 @@ class Planner {
   bool moves_straight(const Method& method) const;
   Status bounded(const Method& method) const;
   bool runs(const Method& method, const Question& question);
+  bool is_fit(const Method& method, const Shape& shape);
+  bool is_proved(const Method& method, int32_t root, const Encoding& encoding) const;
   double codec_seconds(const Method& method, const Shape& shape) const;
   Status lowers(const Method& method, int32_t rank, bool in_place) const;
   Result<real::Schedule> make(const Method& method, int32_t root, bool in_place, bool joined, bool entering,
@@ -104,6 +106,7 @@ class Planner {
   const int32_t rank_, size_;
   Methods methods_;
   std::unique_ptr<Chooser> chooser_;
+  std::unordered_map<uint64_t, bool> fit_;   // by method and root: for codecs between hosts
   std::vector<int32_t> host_of_;             // of each rank; empty: all are on one
   std::string note_;                         // what the map of the machine says
   std::vector<std::optional<Status>> runs_;  // by method, in place or not
@@ -113,6 +116,8 @@ class Planner {
   const real::Schedule* latest_ = nullptr;
 };
 
+// Up to this many ranks a method is proved before messages between hosts alone are encoded.
+constexpr int32_t kProvedRanks = 64;
 // Up to this many ranks each looks at the programs of those it sends to, for where results may be stored.
 constexpr int32_t kGrantRanks = 64;
 

@@ -113,12 +113,14 @@ Layout layout_of(Prepared& p, uint32_t chunks, int32_t rank, int32_t size) {
   return layout;
 }
 
-// What has each rank encode its values once.
-std::string_view edge_of(Collective collective, const collectives::Methods& methods) {
+// What has each rank encode its values once; between hosts, where only that is encoded.
+std::string_view edge_of(Collective collective, collectives::Encoded links,
+                         const collectives::Methods& methods) {
   const bool gathers = collective == Collective::allreduce;
-  for (std::string_view name : {gathers ? "direct/all_to_all" : "", gathers ? "all_to_all" : "direct"})
-    if (const auto* m = methods.find(collective, name)) return m->name;
-  return {};
+  if (gathers && links == collectives::Encoded::between_hosts)
+    if (const auto* m = methods.find(collective, "direct/all_to_all")) return m->name;
+  const auto* m = methods.find(collective, gathers ? "all_to_all" : "direct");
+  return m == nullptr ? std::string_view() : m->name;
 }
 
 CallId id_of(const Args& a, int32_t op, const collectives::Method& method, bool in_place, int32_t size) {
@@ -242,7 +244,10 @@ Status Communicator::choose_codec(const Args& a, Prepared& p, collectives::Shape
   p.codec = nullptr;
   if (a.codec == nullptr || a.codec->rank > 0 || config_.size == 1) return {};
   shape.encoding = a.codec->encoding();
-  if (a.codec->edge && shape.algorithm.empty()) shape.algorithm = edge_of(a.collective, methods());
+  if (a.codec->edge && a.algorithm.empty()) {
+    shape.algorithm = edge_of(a.collective, a.codec->links, methods());
+    if (!planner_->choose(shape).ok()) shape.algorithm = {};
+  }
   if (a.codec->always || planner_->pays(shape)) {
     p.codec = a.codec;
   } else {

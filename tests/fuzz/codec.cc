@@ -24,6 +24,8 @@ constexpr const char* kTexts[] = {"int8",
                                   "topk:ratio=0.1,momentum=0.5,warmup=2",
                                   "threshold:value=1",
                                   "randomk:ratio=0.1",
+                                  "lossless",
+                                  "lossless:library=lz4",
                                   "randomk:ratio=0.1,feedback=no"};
 constexpr Dtype kDtypes[] = {Dtype::float32, Dtype::float16, Dtype::bfloat16};
 

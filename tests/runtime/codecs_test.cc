@@ -195,6 +195,55 @@ TEST(Codecs, AverageIsTheSumDividedOnce) {
   });
 }
 
+// plait's own, of each kind, over everything that a call can be: all ranks hold the same, near the truth.
+TEST(Codecs, PlaitsOwnLeaveRanksWithTheSameBits) {
+  constexpr int kRanks = 3;
+  constexpr size_t kCount = 40'000;
+  const std::pair<const char*, double> kCodecs[] = {
+      {"int8", 0.02}, {"int4:at=edge", 0.2},   {"cast:to=bf16", 0.01},      {"cast:to=e4m3,links=hosts", 0.1},
+      {"onebit", 1},  {"topk:ratio=0.5", 0.5}, {"threshold:value=20", 0.5}, {"randomk:ratio=0.9", 0.5}};
+  std::vector<float> results[kRanks];
+  ranks(kRanks, [&](Comm& c, int rank) -> std::string {
+    uint64_t key = 0;
+    for (const auto& [text, most] : kCodecs) {
+      const std::string use =
+          std::string(text) + (std::strchr(text, ':') == nullptr ? ":" : ",") + "use=always";
+      std::vector<float> values(kCount);
+      double off = 0, all = 0;
+      for (size_t i = 0; i < kCount; i++) values[i] = value(rank, 0, i);
+      if (auto words = allreduce(c, values, config_of(use.c_str(), ++key)); !words.empty()) return words;
+      for (size_t i = 0; i < kCount; i++) {
+        const double want = double(value(0, 0, i)) + double(value(1, 0, i)) + double(value(2, 0, i));
+        off += (double(values[i]) - want) * (double(values[i]) - want);
+        all += want * want;
+      }
+      if (off > most * most * all) return use + " is off by " + std::to_string(std::sqrt(off / all));
+      results[rank].insert(results[rank].end(), values.begin(), values.end());
+    }
+    return {};
+  });
+  for (int rank = 1; rank < kRanks; rank++) {
+    for (size_t i = 0; i < results[rank].size(); i++)
+      ASSERT_EQ(results[rank][i], results[0][i])
+          << kCodecs[i / kCount].first << ", rank " << rank << " at " << i % kCount;
+  }
+}
+
+TEST(Codecs, LosslessTakesAnyTypeAndOperator) {
+  ranks(3, [](Comm& c, int rank) -> std::string {
+    const plait_call_config config = config_of("lossless:use=always");
+    std::vector<int32_t> v(70'000);
+    for (size_t i = 0; i < v.size(); i++) v[i] = int32_t(i % 1000) * (rank + 1) * (i % 2 == 0 ? 1 : -1);
+    const plait_status got =
+        plait_allreduce(c.comm, v.data(), v.data(), v.size(), PLAIT_INT32, PLAIT_MAX, &config, nullptr);
+    if (got == PLAIT_ERR_UNSUPPORTED) return {};  // built without zstd
+    OK(got);
+    for (size_t i = 0; i < v.size(); i++)
+      if (v[i] != int32_t(i % 1000) * (i % 2 == 0 ? 3 : -1)) return "element " + std::to_string(i);
+    return {};
+  });
+}
+
 TEST(Codecs, AreCounted) {
   know_codecs();
   ranks(2, [](Comm& c, int) -> std::string {

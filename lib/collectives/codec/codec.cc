@@ -12,6 +12,7 @@ constexpr Maker kMakers[] = {
     {"cast", "to=bf16|fp16|e4m3|e5m2, block=128 (8-bit floats): floats of fewer bits", make_cast},
     {"int8", "block=128, rounding=nearest|stochastic: integers of 8 bits times a scale a block", make_int8},
     {"int4", "block=64, rounding=nearest|stochastic: the same of 4 bits", make_int4},
+    {"lossless", "library=zstd|lz4, level=1: every bit, of any type", make_lossless},
     {"onebit", "block=4096: signs and two means a block; what is lost is kept", make_onebit},
     {"topk", "ratio=0.01, momentum=0, warmup=0: the largest values; the others are kept", make_topk},
     {"threshold", "value=0.001: values from there on; the others are kept", make_threshold},

@@ -21,6 +21,7 @@ struct Maker {
 Made make_cast(OptionWords& words, Dtype dtype);
 Made make_int8(OptionWords& words, Dtype dtype);
 Made make_int4(OptionWords& words, Dtype dtype);
+Made make_lossless(OptionWords& words, Dtype dtype);
 Made make_onebit(OptionWords& words, Dtype dtype);
 Made make_topk(OptionWords& words, Dtype dtype);
 Made make_threshold(OptionWords& words, Dtype dtype);

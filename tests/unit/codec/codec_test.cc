@@ -276,11 +276,47 @@ TEST(CodecDraws, PiecesThatAreApartDrawApart) {
   EXPECT_LT(alike, values.size() * 3 / 4);  // half of 0.4 rounds alike by chance: 0.52
 }
 
+// ---- every bit
+
+TEST(Lossless, EveryBitOfAnyTypeComesBack) {
+  const uint64_t seed = std::random_device()();
+  std::mt19937_64 random(seed);
+  for (const char* text : {"lossless", "lossless:library=lz4", "lossless:level=3"}) {
+    for (Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::bfloat16, Dtype::int8, Dtype::uint64}) {
+      auto made = make(text, dtype);
+      if (!made.ok()) {  // built without the library
+        EXPECT_NE(made.status().text().find("-dev is installed"), std::string_view::npos)
+            << made.status().text();
+        continue;
+      }
+      const Codec& codec = **made;
+      EXPECT_TRUE(codec.exact());
+      for (size_t count : {1u, 2u, 63u, 5000u}) {
+        const size_t bytes = count * size_of(dtype);
+        for (int kind = 0; kind < 3; kind++) {  // random, alike, like gradients
+          std::vector<std::byte> values(bytes), back(bytes), work(codec.work_bytes(count)),
+              wire(codec.bound(count));
+          for (size_t i = 0; i < bytes; i++) values[i] = kind == 1 ? std::byte{7} : std::byte(random());
+          for (size_t i = 3; kind == 2 && i < bytes; i += 4) values[i] = std::byte{0x3d};
+          const size_t length =
+              codec.encode({.count = count}, values.data(), nullptr, work.data(), wire.data());
+          ASSERT_LE(length, codec.bound(count));
+          EXPECT_TRUE(kind != 1 || count < 63 || length < bytes / 2) << length << " of " << bytes;
+          ASSERT_EQ(codec.decode(wire.data(), length, count, work.data(), back.data()), nullptr);
+          ASSERT_TRUE(back == values) << text << ", seed " << seed;
+          for (size_t cut : {size_t(0), length / 2, length - 1})
+            EXPECT_NE(codec.decode(wire.data(), cut, count, work.data(), back.data()), nullptr) << cut;
+        }
+      }
+    }
+  }
+}
+
 // ---- texts
 
 TEST(CodecTexts, SayWhatIsWrong) {
   const std::pair<const char*, const char*> kWrong[] = {
-      {"nonesuch", "there are cast, int8, int4, onebit"},
+      {"nonesuch", "there are cast, int8, int4, lossless, onebit"},
       {"", "no codec \"\""},
       {"int8:block=31", "block=31 is not a whole number from 32 to 256"},
       {"int8:block=33", "is odd"},

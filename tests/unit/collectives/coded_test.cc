@@ -58,30 +58,44 @@ TEST(Coded, EveryProgramOfTheTableIsProvedWithNoMoreCredits) {
   }
 }
 
-// Of six ranks on three hosts of two.
+std::vector<Program> composed(const char* name, std::vector<std::vector<int>> sizes) {
+  std::vector<Program> programs;
+  auto hierarchy = Hierarchy::make(std::move(sizes), {});
+  EXPECT_TRUE(hierarchy.ok()) << hierarchy.status().text();
+  auto composition = Composition::make(Collective::allreduce, name, std::move(*hierarchy));
+  EXPECT_TRUE(composition.ok()) << composition.status().text();
+  for (int r = 0; r < composition->n(); r++) {
+    auto program = composition->build(r, 0, true);
+    EXPECT_TRUE(program.ok());
+    programs.push_back(std::move(*program));
+  }
+  return programs;
+}
+
+// Hosts of two ranks, and of two and one, whose one rank owns two shards.
 TEST(Coded, LevelsAreEncodedWhereTheyAreSlow) {
-  const Between hosts = [](int a, int b) { return a / 2 != b / 2; };
-  for (const char* name : {"ring/ring", "direct/ring", "ring/all_to_all", "binomial/ring", "direct/direct"}) {
-    SCOPED_TRACE(name);
-    auto hierarchy = Hierarchy::make({{2, 2, 2}, {3}}, {});
-    ASSERT_TRUE(hierarchy.ok()) << hierarchy.status().text();
-    auto composition = Composition::make(Collective::allreduce, name, std::move(*hierarchy));
-    ASSERT_TRUE(composition.ok()) << composition.status().text();
-    std::vector<Program> programs;
-    for (int r = 0; r < 6; r++) {
-      auto program = composition->build(r, 0, true);
-      ASSERT_TRUE(program.ok());
-      programs.push_back(std::move(*program));
-    }
-    auto made = all_coded(Collective::allreduce, programs, 0, false, hosts);
-    const Proof proof = prove({Collective::allreduce}, made);
-    ASSERT_TRUE(proof.status.ok()) << proof.status.text();
-    EXPECT_EQ(proof.min_credits, 0);
-    for (const Program& p : made) {
-      for (const Step& s : p.steps) {
-        const bool wire = s.src.in() == Buffer::wire;
-        EXPECT_TRUE(!sends(s.op) || wire == hosts(p.rank, s.peer)) << describe(s);
+  for (const auto& sizes : {std::vector<std::vector<int>>{{2, 2, 2}, {3}}, {{2, 1}, {2}}, {{1, 3, 2}, {3}}}) {
+    std::vector<int> host;
+    for (size_t h = 0; h < sizes[0].size(); h++) host.insert(host.end(), size_t(sizes[0][h]), int(h));
+    const Between hosts = [&](int a, int b) { return host[size_t(a)] != host[size_t(b)]; };
+    for (const char* name : {"ring/ring", "direct/ring", "ring/all_to_all", "binomial/ring", "direct/direct",
+                             "star/rabenseifner", "direct/all_to_all"}) {
+      SCOPED_TRACE(name);
+      auto made = all_coded(Collective::allreduce, composed(name, sizes), 0, false, hosts);
+      const Proof proof = prove({Collective::allreduce}, made);
+      ASSERT_TRUE(proof.status.ok()) << proof.status.text();
+      EXPECT_EQ(proof.min_credits, 0);
+      for (const Program& p : made) {
+        for (const Step& s : p.steps) {
+          const bool wire = s.src.in() == Buffer::wire;
+          EXPECT_TRUE(!sends(s.op) || wire == hosts(p.rank, s.peer)) << describe(s);
+        }
       }
+      const Proof all =
+          prove({Collective::allreduce}, all_coded(Collective::allreduce, composed(name, sizes)));
+      // Who has a result by itself, as all have it, encodes it for its neighbours: each one's is another.
+      const bool each_for_itself = std::string_view(name).ends_with("all_to_all");
+      EXPECT_EQ(all.status.ok(), !each_for_itself) << all.status.text();
     }
   }
 }

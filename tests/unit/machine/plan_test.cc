@@ -256,6 +256,30 @@ TEST(Plan, ALossyCodecGoesWithWhatLeavesRanksAlike) {
   EXPECT_TRUE(planner.choose(exact).ok());
 }
 
+// Around a ring whoever crosses to another host would encode what those before it have as it was.
+TEST(Plan, BetweenHostsALossyCodecGoesLevelByLevel) {
+  for (const std::vector<int32_t>& host_of :
+       {std::vector<int32_t>{0, 0, 1}, {0, 0, 1, 1}, {0, 1, 0, 1, 2, 2}}) {
+    Planner planner(0, int32_t(host_of.size()));
+    planner.seat({.ranks = int32_t(host_of.size()), .host_of = host_of, .link_Bps = 1.25e8});
+    for (Collective c :
+         {Collective::allreduce, Collective::allgather, Collective::broadcast, Collective::reduce}) {
+      for (uint64_t bytes : {4096u, 1u << 20, 64u << 20}) {
+        Shape s = shape(c, bytes);
+        s.encoding = kQuarter;
+        s.encoding.which = Encoded::between_hosts;
+        auto chosen = planner.choose(s);
+        ASSERT_TRUE(chosen.ok()) << name_of(c) << ": " << chosen.status().text();
+        const bool by_levels = (*chosen)->name.find('/') != std::string_view::npos;
+        EXPECT_TRUE(c != Collective::allreduce || by_levels) << (*chosen)->name;
+      }
+    }
+    Shape ring = encoded(1 << 20, "ring");
+    ring.encoding.which = Encoded::between_hosts;
+    EXPECT_NE(refusal(planner, ring).find("ranks with different bits"), std::string::npos);
+  }
+}
+
 TEST(Plan, EachFormOfEncodingHasItsSchedule) {
   Planner planner(1, 4);
   planner.seat({.ranks = 4, .host_of = {0, 0, 1, 1}, .link_Bps = 1.25e8});
