@@ -1,0 +1,50 @@
+// Trains a network on as many processes as there are: each computes the gradients of its share of the images,
+// plait averages them. averager.cc is what that takes; training.cc is where it is used.
+#include <cstdio>
+#include <cstdlib>
+
+#include "mlp/training.h"
+
+namespace mlp {
+namespace {
+
+// What the options leave open can be wrong for this data and this number of ranks.
+void check_shares(const Job& job, const Data& data, const Options& o) {
+  const char* why = nullptr;
+  if (o.batch % job.size() != 0) why = "is no multiple of the number of ranks: they take equal shares of it";
+  if (o.batch > data.train.count()) why = "is more than there are training images";
+  if (why == nullptr) return;
+  if (job.rank() == 0) std::fprintf(stderr, "mlp: --batch %zu %s\n", o.batch, why);
+  std::exit(2);
+}
+
+void write(const Result& result, const Job& job, const Options& o) {
+  FILE* file = std::fopen(o.out.c_str(), "w");
+  if (file == nullptr) {
+    std::perror(o.out.c_str());
+    std::exit(1);
+  }
+  std::fprintf(file, "{\"ranks\": %zu, \"parameters\": %zu, \"steps\": %zu, \"epochs\": [", job.size(),
+               result.parameters, result.steps * result.epochs.size());
+  const char* comma = "";
+  for (const Epoch& e : result.epochs) {
+    std::fprintf(file, "%s\n  {\"loss\": %.9g, \"accuracy\": %.9g, \"seconds\": %.6f, \"waited\": %.6f}",
+                 comma, e.loss, e.accuracy, e.seconds, e.waited);
+    comma = ",";
+  }
+  std::fprintf(file, "\n]}\n");
+  if (std::fclose(file) != 0) std::perror(o.out.c_str());
+}
+
+}  // namespace
+}  // namespace mlp
+
+int main(int argc, char** argv) {
+  const mlp::Options options = mlp::parse(argc, argv);
+  const mlp::Data data = mlp::load(options.data);
+  mlp::Job job(options);
+  mlp::check_shares(job, data, options);
+  const mlp::Result result = mlp::train(job, data, options);
+  if (job.rank() == 0 && !options.out.empty()) mlp::write(result, job, options);
+  return 0;
+}

@@ -1,0 +1,72 @@
+#include "mlp/matrix.h"
+
+#include <algorithm>
+#include <cstring>
+
+// The loops below once for each kind of processor; the fitting one is taken when the program starts.
+// Sanitizers are not ready by then.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(PLAIT_SANITIZED)
+#define MLP_CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+#else
+#define MLP_CLONES
+#endif
+
+namespace mlp {
+namespace {
+
+constexpr size_t kWidth = 16;  // columns of a tile
+constexpr size_t kHeight = 4;  // and rows: as many sums as registers can hold
+constexpr size_t kRowsBetween = 64;
+
+// A row of a tile. Compilers make of it as many registers as it takes.
+using Lanes = float __attribute__((vector_size(kWidth * sizeof(float))));
+
+// `Rows` rows from `row` on, and `width` columns, at most kWidth, from `column` on.
+template <size_t Rows>
+[[gnu::always_inline]] inline void tile(const Left& left, const float* right, size_t columns, float* product,
+                                        size_t row, size_t column, size_t width) {
+  Lanes sums[Rows] = {};
+  const float* from = left.data + row * left.row_step;
+  for (size_t k = 0; k < left.columns; ++k) {
+    Lanes b = {};
+    if (width == kWidth)
+      std::memcpy(&b, right + k * columns + column, sizeof b);
+    else
+      std::memcpy(&b, right + k * columns + column, width * sizeof(float));
+    for (size_t r = 0; r < Rows; ++r) sums[r] += from[r * left.row_step + k * left.column_step] * b;
+  }
+  for (size_t r = 0; r < Rows; ++r)
+    std::memcpy(product + (row + r) * columns + column, &sums[r], width * sizeof(float));
+}
+
+MLP_CLONES void multiply_rows(const Left& left, const float* right, size_t columns, float* product,
+                              size_t row, size_t end) {
+  for (; row < end; row += row + kHeight <= end ? kHeight : 1) {
+    for (size_t column = 0; column < columns; column += kWidth) {
+      const size_t width = std::min(kWidth, columns - column);
+      if (row + kHeight <= end)
+        tile<kHeight>(left, right, columns, product, row, column, width);
+      else
+        tile<1>(left, right, columns, product, row, column, width);
+    }
+  }
+}
+
+}  // namespace
+
+void multiply(const Left& left, const float* right, size_t columns, float* product,
+              const std::function<void()>& between) {
+  for (size_t row = 0; row < left.rows; row += kRowsBetween) {
+    multiply_rows(left, right, columns, product, row, std::min(row + kRowsBetween, left.rows));
+    if (between) between();
+  }
+}
+
+Matrix transposed(const Matrix& m) {
+  Matrix t(m.columns, m.rows);
+  for (size_t r = 0; r < m.rows; ++r)
+    for (size_t c = 0; c < m.columns; ++c) t.row(c)[r] = m.row(r)[c];
+  return t;
+}
+
+}  // namespace mlp
