@@ -13,18 +13,20 @@ constexpr const char* kHelp =
 
 Usage: plait-run -n N mlp [OPTIONS]
 
-  --data SET          digits (8x8, handwritten) or strokes (12x12, generated) (default digits)
-  --hidden N,N...     neurons of each hidden layer (default 1024,1024)
-  --epochs N          passes over the training images (default 10)
-  --batch N           images of a step, of all processes together (default 64)
-  --rate R            learning rate (default 0.05)
-  --momentum M        of the gradient (default 0.9)
-  --seed N            of the first weights and of the order of images (default 1)
-  --codec TEXT        compress the gradients: int8, topk:ratio=0.01, ... (default none)
-  --algorithm NAME    of the allreduce (default: plait chooses)
-  --deterministic     the same bits in every run; losses are printed in hexadecimal
-  --out FILE          write losses, accuracy and times there as JSON
-  -h, --help          this text
+  --data SET        digits (8x8, handwritten, the default) or strokes (12x12,
+                    generated)
+  --hidden N,N...   neurons of each hidden layer (default 1024,1024)
+  --epochs N        passes over the training images (default 10)
+  --batch N         images of a step, of all processes together (default 64)
+  --rate R          learning rate of the first step; falls evenly to 0
+                    (default 0.05)
+  --momentum M      of the gradient (default 0.9)
+  --seed N          of the first weights and the order of images (default 1)
+  --codec TEXT      compress gradients: int8, topk:ratio=0.01, ... (default no)
+  --algorithm NAME  of the allreduce (default: plait chooses)
+  --deterministic   the same bits in every run; losses are hexadecimal
+  --out FILE        write losses, accuracy and times there as JSON
+  -h, --help        this text
 
 Examples:
   plait-run -n 2 --output 0 mlp --epochs 5

@@ -18,7 +18,6 @@ struct Options {
   std::string codec;      // of the gradients; empty: none
   std::string algorithm;  // of the allreduce; empty: plait chooses
   bool deterministic = false;
-  bool queue = false;
   std::string out;  // where the result goes as JSON; empty: nowhere
 };
 

@@ -46,12 +46,12 @@ float distance(Point p, Point from, Point to) {
 }
 
 Line shaken(Line line, Random& random) {
-  const float turn = 0.22f * random.normal(), shear = 0.2f * random.normal();
+  const float turn = 0.15f * random.normal(), shear = 0.15f * random.normal();
   const float width = random.uniform(0.7f, 1.1f), height = random.uniform(0.75f, 1.05f);
   const Point shift = {0.1f * random.normal(), 0.1f * random.normal()};
   for (Point& p : line) {
-    const float x = width * (p.x + 0.12f * random.normal()) + shear * p.y;
-    const float y = height * (p.y + 0.12f * random.normal());
+    const float x = width * (p.x + 0.08f * random.normal()) + shear * p.y;
+    const float y = height * (p.y + 0.08f * random.normal());
     p = {std::cos(turn) * x - std::sin(turn) * y + shift.x,
          std::sin(turn) * x + std::cos(turn) * y + shift.y};
   }
@@ -60,7 +60,7 @@ Line shaken(Line line, Random& random) {
 
 // One image, behind those in `ink`.
 void draw(const Line& line, Random& random, std::vector<float>& ink) {
-  const float pen = random.uniform(0.08f, 0.2f), edge = 0.12f, noise = 0.25f;
+  const float pen = random.uniform(0.08f, 0.2f), edge = 0.12f, noise = 0.15f;
   for (size_t i = 0; i < kSide * kSide; ++i) {
     const auto place = [](size_t at) { return (static_cast<float>(at) + 0.5f) * 2 / kSide - 1; };
     float nearest = 9;

@@ -33,7 +33,7 @@ std::vector<uint8_t> shown_by(const Images& images, std::span<const size_t> indi
 
 // One step: every rank takes its share of the batch.
 double step(Network& network, Averager& averager, const Images& images, std::span<const size_t> share,
-            const Options& o, double& waited) {
+            float rate, float momentum, double& waited) {
   network.scores(columns_of(images, share));
   const auto ready = [&](size_t layer) {
     averager.start(2 * layer);
@@ -45,7 +45,7 @@ double step(Network& network, Averager& averager, const Images& images, std::spa
     averager.wait(2 * layer);
     averager.wait(2 * layer + 1);
     waited += now() - begin;
-    network.step(layer, o.rate, o.momentum);
+    network.step(layer, rate, momentum);
   }
   return loss;
 }
@@ -101,14 +101,17 @@ Result train(Job& job, const Data& data, const Options& o) {
             "plait_broadcast");
   Averager averager(job, network.tensors(), o);
 
-  const size_t share = o.batch / job.size();
+  const size_t share = o.batch / job.size(), total_steps = o.epochs * result.steps;
   for (size_t number = 1; number <= o.epochs; ++number) {
     const std::vector<size_t> order = random.permutation(data.train.count());  // alike on all ranks
     Epoch epoch;
     const double begin = now();
     for (size_t s = 0; s < result.steps; ++s) {
       const auto mine = std::span(order).subspan(s * o.batch + job.rank() * share, share);
-      epoch.loss += step(network, averager, data.train, mine, o, epoch.waited);
+      const double left =
+          1 - static_cast<double>((number - 1) * result.steps + s) / static_cast<double>(total_steps);
+      epoch.loss += step(network, averager, data.train, mine, o.rate * static_cast<float>(left), o.momentum,
+                         epoch.waited);
     }
     epoch.seconds = now() - begin;
     epoch.loss = total(job, epoch.loss, PLAIT_FLOAT64) / static_cast<double>(result.steps * o.batch);
