@@ -2,6 +2,7 @@
 // plait averages them. averager.cc is what that takes; training.cc is where it is used.
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "mlp/training.h"
 
@@ -19,21 +20,26 @@ void check_shares(const Job& job, const Data& data, const Options& o) {
 }
 
 void write(const Result& result, const Job& job, const Options& o) {
-  FILE* file = std::fopen(o.out.c_str(), "w");
-  if (file == nullptr) {
-    std::perror(o.out.c_str());
-    std::exit(1);
-  }
-  std::fprintf(file, "{\"ranks\": %zu, \"parameters\": %zu, \"steps\": %zu, \"epochs\": [", job.size(),
-               result.parameters, result.steps * result.epochs.size());
+  const plait_codec_stats& c = result.codec;
+  std::ofstream file(o.out);
+  file.precision(9);
+  file << R"({"ranks": )" << job.size() << R"(, "parameters": )" << result.parameters << R"(, "steps": )"
+       << result.steps * result.epochs.size() << R"(,
+ "codec": {"calls": )"
+       << c.calls << R"(, "plain_calls": )" << c.plain_calls << R"(, "value_bytes": )" << c.value_bytes
+       << R"(, "wire_bytes": )" << c.wire_bytes << R"(},
+ "epochs": [)";
   const char* comma = "";
   for (const Epoch& e : result.epochs) {
-    std::fprintf(file, "%s\n  {\"loss\": %.9g, \"accuracy\": %.9g, \"seconds\": %.6f, \"waited\": %.6f}",
-                 comma, e.loss, e.accuracy, e.seconds, e.waited);
+    file << comma << "\n  "
+         << R"({"loss": )" << e.loss << R"(, "accuracy": )" << e.accuracy << R"(, "seconds": )" << e.seconds
+         << R"(, "waited": )" << e.waited << "}";
     comma = ",";
   }
-  std::fprintf(file, "\n]}\n");
-  if (std::fclose(file) != 0) std::perror(o.out.c_str());
+  file << "]}\n";
+  if (file.flush()) return;
+  std::fprintf(stderr, "mlp: %s: cannot be written\n", o.out.c_str());
+  std::exit(1);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ Result train(Job& job, const Data& data, const Options& o) {
   widths.push_back(data.classes);
 
   Random random(o.seed);
-  Result result = {Network::parameters(widths), data.train.count() / o.batch, {}};
+  Result result = {Network::parameters(widths), data.train.count() / o.batch, {}, {}};
   Network network(widths, job.allocate(result.parameters), random);
   // All ranks drew the same numbers; one that runs another build or processor may not have: rank 0's are
   // taken.
@@ -120,6 +120,8 @@ Result train(Job& job, const Data& data, const Options& o) {
     if (job.rank() == 0) print(number, epoch, o.deterministic);
     result.epochs.push_back(epoch);
   }
+  result.codec.struct_size = sizeof result.codec;
+  job.check(plait_codec_get_stats(job.comm(), &result.codec), "plait_codec_get_stats");
   return result;
 }
 

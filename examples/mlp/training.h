@@ -20,6 +20,7 @@ struct Epoch {
 struct Result {
   size_t parameters = 0, steps = 0;
   std::vector<Epoch> epochs;
+  plait_codec_stats codec = {};  // what it did on this rank
 };
 
 // Rank 0 prints a line for each epoch.

@@ -1,8 +1,8 @@
 // examples/mlp: several processes train what one alone does, and --deterministic keeps its promise.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "process/perf.h"
 
@@ -33,6 +33,11 @@ std::vector<double> losses(const std::string& out) {
     if (at != std::string::npos) all.push_back(strtod(line.c_str() + at + 5, nullptr));
   }
   return all;
+}
+
+nlohmann::json read(const Folder& folder) {
+  std::ifstream file(folder.file());
+  return nlohmann::json::parse(file, nullptr, false);
 }
 
 TEST(Mlp, LearnsAndIsTheSameEveryTime) {
@@ -73,19 +78,32 @@ TEST(Mlp, WritesItsResult) {
   const Folder folder;
   const Outcome o = train(2, kSmall + Words{"--out", folder.file()});
   ASSERT_EQ(o.status, 0) << o.err;
-  FILE* file = fopen(folder.file().c_str(), "r");
-  ASSERT_NE(file, nullptr);
-  const auto result = nlohmann::json::parse(file);
-  fclose(file);
+  const nlohmann::json result = read(folder);
   EXPECT_EQ(result["ranks"], 2);
   EXPECT_EQ(result["parameters"], 65 * 48 + 49 * 24 + 25 * 10);
   EXPECT_EQ(result["steps"], 4 * (1198 / 64));
+  EXPECT_EQ(result["codec"]["calls"], 0);
   ASSERT_EQ(result["epochs"].size(), 4u);
   const auto& last = result["epochs"][3];
   EXPECT_NEAR(last["loss"].get<double>(), losses(o.out).back(), 1e-5);
   EXPECT_GT(last["accuracy"].get<double>(), 0.8);
   EXPECT_LE(last["accuracy"].get<double>(), 1.0);
   EXPECT_LE(last["waited"].get<double>(), last["seconds"].get<double>());
+}
+
+// It learns about as well from about a quarter of the bytes.
+TEST(Mlp, TrainsWithACodec) {
+  const Folder folder;
+  const Outcome plain = train(2, kSmall),
+                coded = train(2, kSmall + Words{"--codec", "int8:use=always", "--out", folder.file()});
+  ASSERT_EQ(plain.status, 0) << plain.err;
+  ASSERT_EQ(coded.status, 0) << coded.err;
+  EXPECT_NE(coded.out, plain.out);
+  EXPECT_NEAR(losses(coded.out).back(), losses(plain.out).back(), 0.1 * losses(plain.out).back());
+  const nlohmann::json codec = read(folder)["codec"];
+  EXPECT_EQ(codec["calls"], 6 * 4 * (1198 / 64));
+  EXPECT_EQ(codec["plain_calls"], 0);
+  EXPECT_LT(3 * codec["wire_bytes"].get<double>(), codec["value_bytes"].get<double>());
 }
 
 TEST(Mlp, SaysWhatItCannotDo) {
