@@ -10,6 +10,7 @@ Writes results.json, curves.svg and table.md to a folder; --document puts the ta
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -106,29 +107,37 @@ def measure_all(o, folder):
     return runs
 
 
-def row(name, runs, plain):
-    """Of the table: means over the seeds, and how far apart the differences from uncompressed are."""
+def accuracy(result):
+    return 100 * result["epochs"][-1]["accuracy"]
+
+
+def row(name, runs, plain, times):
+    """Of the table: means over the seeds; of the difference from uncompressed, seed by seed, the standard error, too."""
+    label = name if name in (ALONE, PLAIN) else f"`{name}`"
     good = {seed: r for seed, r in runs.items() if "error" not in r}
     if not good:
-        return [f"`{name}`", next(iter(runs.values()))["error"]]
-    last = {seed: 100 * r["epochs"][-1]["accuracy"] for seed, r in good.items()}
-    pairs = [last[seed] - 100 * plain[seed]["epochs"][-1]["accuracy"] for seed in last if seed in plain]
-    error = statistics.stdev(pairs) / len(pairs) ** 0.5 if len(pairs) > 1 else 0
-    wire = statistics.mean(r["wire"] for r in good.values()) if name != ALONE else 0
-    wire_plain = statistics.mean(r["wire"] for r in plain.values())
-    epochs = [e for r in good.values() for e in r["epochs"]]
-    return [name if name in (ALONE, PLAIN) else f"`{name}`", f"{statistics.mean(last.values()):.2f}",
-            "" if name == PLAIN else f"{statistics.mean(pairs):+.2f} ± {error:.2f}",
-            f"{statistics.mean(r['epochs'][-1]['loss'] for r in good.values()):.4f}",
-            f"{wire / 1024:,.0f}" if wire else "0", f"{wire_plain / wire:.1f}" if wire else "",
-            f"{statistics.median(e['seconds'] for e in epochs):.2f}",
-            f"{statistics.median(e['waited'] for e in epochs):.2f}"]
+        return [label, next(iter(runs.values()))["error"]]
+    cells = [label, f"{statistics.mean(map(accuracy, good.values())):.2f}"]
+    pairs = [accuracy(r) - accuracy(plain[seed]) for seed, r in good.items() if seed in plain]
+    error = statistics.stdev(pairs) / len(pairs) ** 0.5 if len(pairs) > 1 else math.nan
+    cells.append("" if name == PLAIN or not pairs else f"{statistics.mean(pairs):+.2f} ± {error:.2f}".removesuffix(" ± nan"))
+    cells.append(f"{statistics.mean(r['epochs'][-1]['loss'] for r in good.values()):.4f}")
+    if name == ALONE:
+        cells += ["", ""]
+    else:
+        wire, whole = (statistics.mean(r["wire"] for r in some.values()) for some in (good, plain or good))
+        cells += [f"{wire / 1024:,.0f}", f"{whole / wire:.1f}"]
+    if times:
+        epochs = [e for r in good.values() for e in r["epochs"]]
+        cells += [f"{statistics.median(e[key] for e in epochs):.2f}" for key in ("seconds", "waited")]
+    return cells
 
 
-def table(runs):
+def table(runs, times):
+    head = ["codec", "accuracy (%)", "difference (points)", "training loss", "KiB a step", "times less"]
+    head += ["epoch (s)", "of it waiting (s)"] if times else []
     plain = {seed: r for seed, r in runs[PLAIN].items() if "error" not in r}
-    head = ["codec", "accuracy (%)", "difference (points)", "loss", "KiB a step", "times less", "epoch (s)", "of it waiting (s)"]
-    rows = [head, ["---"] + ["---:"] * (len(head) - 1)] + [row(name, r, plain) for name, r in runs.items()]
+    rows = [head, ["---"] + ["---:"] * (len(head) - 1)] + [row(name, r, plain, times) for name, r in runs.items()]
     return "".join("| " + " | ".join(cells + [""] * (len(head) - len(cells))) + " |\n" for cells in rows)
 
 
@@ -145,10 +154,11 @@ def main():
     folder = pathlib.Path(o.out)
     folder.mkdir(parents=True, exist_ok=True)
     runs = measure_all(o, folder)
-    text = table(runs)
+    text = table(runs, o.times)
     (folder / "table.md").write_text(text)
     title = f"{o.data}: {o.ranks} processes, hidden layers {o.hidden}, {o.seeds} seeds"
-    (folder / "curves.svg").write_text(picture.draw(title, {n: [r for r in by.values() if "error" not in r] for n, by in runs.items()}))
+    good = {name: [r for r in by_seed.values() if "error" not in r] for name, by_seed in runs.items()}
+    (folder / "curves.svg").write_text(picture.draw(title, good))
     print(text, end="")
     if o.document:
         put(pathlib.Path(o.document), o.name or o.data, text)
