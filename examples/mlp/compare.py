@@ -1,8 +1,9 @@
 """Trains with each codec, several times, and compares: accuracy, bytes on the wire, time.
 
-One process alone, several uncompressed, and several with each codec, for each seed. Ranks are joined by TCP, in a network
-namespace of their own, where nothing else is counted: this needs root, or user namespaces. Bytes are those of the last
-epochs, headers and acknowledgements too; the first epoch is run by itself and taken away, with all that is sent once.
+One process alone, several uncompressed, and several with each codec, for each seed. Ranks are joined by TCP, in a
+network namespace of their own, where nothing else is counted: this needs root, or user namespaces. Bytes are those of
+the last epochs, headers and acknowledgements too; the first epoch is run by itself and taken away, with all that is
+sent once.
 
 Writes results.json, curves.svg and table.md to a folder; --document puts the table into a file that has the lines
 <!-- mlp NAME: begin --> and <!-- mlp NAME: end -->. What results.json has already is not run again.
@@ -25,12 +26,13 @@ CODECS = ["cast:to=bf16", "cast:to=e4m3", "lossless", "int8", "int4", "onebit", 
           "threshold:value=0.001", "powersgd:rank=4"]
 ALONE, PLAIN = "one process", "none"
 
-# In a fresh network namespace: loopback is all there is, and its counter says what was sent. Ranks that are told to be on
-# hosts of their own speak TCP.
+# In a fresh network namespace: loopback is all there is, and its counter says what was sent. Ranks that are told to be
+# on hosts of their own speak TCP.
 RUN = """
 ip link set lo up
 if [ -n "$LINK" ]; then tc qdisc add dev lo root tbf rate "$LINK" burst 256k latency 50ms; fi
-"$PLAIT_RUN" -n "$RANKS" --output 0 --no-prefix --timeout 600 sh -c 'PLAIT_HOST_ID=host$RANK exec "$@"' rank "$@" >&2 || exit 1
+"$PLAIT_RUN" -n "$RANKS" --output 0 --no-prefix --timeout 600 \\
+  sh -c 'PLAIT_HOST_ID=host$RANK exec "$@"' rank "$@" >&2 || exit 1
 awk '$1 == "lo:" { print $10 }' /proc/net/dev
 """
 
@@ -45,7 +47,7 @@ def command_line():
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--seeds", type=int, default=5, help="how many, from 1")
-    parser.add_argument("--link", default="", help="rate of the network, as tc takes it: 1gbit; default: loopback's own")
+    parser.add_argument("--link", default="", help="rate of the network, as tc takes it: 1gbit")
     parser.add_argument("--codecs", default=";".join(CODECS), help="separated by semicolons")
     parser.add_argument("--times", action="store_true", help="times in the table, too: where nothing else runs")
     parser.add_argument("--name", help="of the table in the document; default: the data's")
@@ -72,8 +74,9 @@ def run(o, name, seed, epochs):
             words += ["--codec", always(name)]
         environment = os.environ | {"PLAIT_RUN": str(pathlib.Path(o.run).resolve()), "LINK": o.link,
                                     "RANKS": "1" if name == ALONE else str(o.ranks)}
-        unshare = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
-        done = subprocess.run(unshare + ["sh", "-c", RUN, "sh"] + words, env=environment, text=True, capture_output=True)
+        unshare = ["unshare", "--net"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
+        done = subprocess.run(unshare + ["sh", "-c", RUN, "sh"] + words, env=environment, text=True,
+                              capture_output=True)
         if done.returncode != 0:
             lines = done.stderr.splitlines()
             return {"error": next((line[5:] for line in lines if line.startswith("mlp: ")), done.stderr[-300:])}
@@ -103,7 +106,7 @@ def measure_all(o, folder):
             result = measure(o, name, seed)
             runs.setdefault(name, {})[str(seed)] = result
             file.write_text(json.dumps({"kind": kind, "runs": runs}, indent=1))
-            print(f"{name}, seed {seed}:", result.get("error") or f"{100 * result['epochs'][-1]['accuracy']:.2f} %", flush=True)
+            print(f"{name}, seed {seed}:", result.get("error") or f"{accuracy(result):.2f} %", flush=True)
     return runs
 
 
@@ -120,7 +123,8 @@ def row(name, runs, plain, times):
     cells = [label, f"{statistics.mean(map(accuracy, good.values())):.2f}"]
     pairs = [accuracy(r) - accuracy(plain[seed]) for seed, r in good.items() if seed in plain]
     error = statistics.stdev(pairs) / len(pairs) ** 0.5 if len(pairs) > 1 else math.nan
-    cells.append("" if name == PLAIN or not pairs else f"{statistics.mean(pairs):+.2f} ± {error:.2f}".removesuffix(" ± nan"))
+    difference = "" if name == PLAIN or not pairs else f"{statistics.mean(pairs):+.2f} ± {error:.2f}"
+    cells.append(difference.removesuffix(" ± nan"))
     cells.append(f"{statistics.mean(r['epochs'][-1]['loss'] for r in good.values()):.4f}")
     if name == ALONE:
         cells += ["", ""]

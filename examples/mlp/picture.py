@@ -72,7 +72,7 @@ def draw_accuracies(accuracies, left):
                 f'<line x1="{left - 32}" y1="{y}" x2="{left - 8}" y2="{y}" stroke="{colour}" stroke-width="3"{dash}/>']
         out += [f'<circle cx="{at_x(a):.1f}" cy="{y}" r="4" fill="{colour}" fill-opacity="0.55"/>' for a in row]
         mean = at_x(statistics.mean(row))
-        out.append(f'<line x1="{mean:.1f}" y1="{y - 8}" x2="{mean:.1f}" y2="{y + 8}" stroke="{colour}" stroke-width="2.5"/>')
+        out.append(f'<rect x="{mean - 1.2:.1f}" y="{y - 8}" width="2.4" height="16" fill="{colour}"/>')
     return out
 
 

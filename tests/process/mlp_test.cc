@@ -1,6 +1,7 @@
 // examples/mlp: several processes train what one alone does, and --deterministic keeps its promise.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -119,6 +120,30 @@ TEST(Mlp, SaysWhatItCannotDo) {
   refused(train_alone({"--data", "faces"}), "there are digits and strokes");
   refused(train_alone({"--epochs"}), "--epochs needs a value");
   refused(train_alone({"--speed", "1"}), "--speed: no such option");
+}
+
+// compare.py runs all of it in a network of its own, and makes a table and a picture.
+TEST(Mlp, CodecsAreCompared) {
+  if (run({{"unshare", "--net", "ip", "link"}, {}, {}, {}}).status != 0)
+    GTEST_SKIP() << "network namespaces cannot be made here";
+  char name[] = "/tmp/plait-mlp-test-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  const Outcome o = run({{"python3", required("PLAIT_MLP_COMPARE"), "--mlp", required("PLAIT_MLP"), "--run",
+                          required("PLAIT_RUN"), "--out", folder, "--hidden", "48", "--epochs", "2",
+                          "--seeds", "2", "--codecs", "int8;no_such_codec"},
+                         {{"PYTHONDONTWRITEBYTECODE", "1"}},
+                         {},
+                         {}},
+                        120);
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_TRUE(contains(o.out, "\n| none | ")) << o.out;
+  EXPECT_TRUE(contains(o.out, "\n| `int8` | ")) << o.out;
+  EXPECT_TRUE(contains(o.out, "no codec \"no_such_codec\"")) << o.out;
+  std::ifstream picture(folder + "/curves.svg");
+  const std::string svg(std::istreambuf_iterator<char>(picture), {});
+  EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n")) << svg;
+  EXPECT_TRUE(contains(svg, ">int8</text>") && !contains(svg, "no_such_codec")) << svg;
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Mlp, Help) { expect_help(train_alone({"--help"}), "mlp", 1); }
