@@ -21,8 +21,7 @@ COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
 
   -b SIZE -e SIZE  from and to this many bytes; K, M, G (default 8 to 64M)
   -f N, -i SIZE    each size N times the one before (default 8), or SIZE more
-  -n N, -w N       iterations that are timed (default 20), and before them (5)
-  -c N             checked calls; 0: none (default 1)
+  -n N, -w N, -c N iterations timed (default 20), before these (5), checked (1)
   -d TYPE,...      int8, uint8, int32, uint32, int64, uint64, float16, bfloat16,
                    float32 (default), float64, float8_e4m3, float8_e5m2; or all
   -o OP,...        sum (default), prod, min, max, avg; or all
@@ -35,8 +34,7 @@ COLLECTIVE: allreduce, reduce, reduce_scatter, allgather, broadcast, gather,
   -a 0 to 3, -I    rank 0's time, mean, least, most (3, default); calls' spread
   -J, --json FILE  writes the rows; --plot FILE.svg draws them
   --compare mpi    (or gloo) takes turns with plait; ratio: its time by plait's
-  --codec CODEC    allreduce by a codec ("int8,use=always"): time, ratio, error;
-                   --compare none: and without it, in turns
+  --codec int8     allreduce by a codec: time, bytes, error; with --compare none
   --show-config    the PLAIT_* variables, and where each value comes from
 time: median of the iterations. Status 1: wrong or failed.
 

@@ -29,8 +29,8 @@ COLLECTIVE; for prove, an ALGORITHM alone is all collectives that it can do.
   --root R         where the collective has one (default 0)
   --rank R         show: this rank only
   --in-place       show, draw, trace: the programs for calls in place
-  --encoded        show, prove, draw, trace: an ALGORITHM whose messages a codec
-                   encodes that loses something (docs/compression.md)
+  --encoded        show, prove, draw, trace: an ALGORITHM with its messages
+                   encoded by a codec that loses something
   --name NAME      export, convert: what the algorithm is called in the file
   -o, --output F   where to write; - is stdout
   -h, --help       this text
