@@ -14,6 +14,7 @@ start_job() {
   local name=$1 port=$2 r
   shift 2
   for r in 0 1; do
+    # shellcheck disable=SC2154  # lab.sh has the hosts
     ip netns exec "$(name_of "${hosts[r]}")" env RANK=$r WORLD_SIZE=2 PLAIT_JOB="lab-$$-$name" PLAIT_HOST_ID="${hosts[r]}" \
       PLAIT_ROOT="$(address_of a):$port" PLAIT_SECRET_FILE="$lab_folder/secret" setpriv --pdeathsig KILL \
       "$bench" "$@" >"$lab_folder/$name.$r" 2>&1 </dev/null &

@@ -16,8 +16,8 @@ namespace plait::runtime {
 // A codec for one dtype and how calls use it. Lives as long as the process, so that calls compare its
 // address.
 struct CodecUse {
-  std::string text;   // its name, with all its parameters, and ours
-  uint32_t hash = 0;  // of that, never 0
+  std::string text;                                        // its name, with all its parameters, and ours
+  uint32_t hash = 0;                                       // of that, never 0
   std::unique_ptr<const collectives::codec::Codec> codec;  // null: it is no wire, but a method of factors ...
   size_t rank = 0;                                         // ... of this rank: low_rank.h
   collectives::Encoded links = collectives::Encoded::all;

@@ -13,7 +13,7 @@ namespace plait::collectives {
 // What programs are to do together.
 struct Goal {
   Collective collective = Collective::allreduce;
-  int root = 0;  // where the collective has one
+  int root = 0;        // where the collective has one
   bool exact = false;  // codecs bring back every bit
 };
 

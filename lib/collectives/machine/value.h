@@ -2,7 +2,8 @@
 //   Fingerprint    in five words, for proofs: each rank's contribution how often, in which sequence, how
 //   associated Contributions  by explicit counts, for barriers and to name what a refused program does wrong
 //   Expression     as text, to show two associations that differ
-// All have atom(rank, chunk), join(left, right, flags of the step), coded(rank, step), empty() and `scalings`.
+// All have atom(rank, chunk), join(left, right, flags of the step), coded(rank, step), empty() and
+// `scalings`.
 #pragma once
 
 #include <algorithm>
