@@ -6,6 +6,7 @@
 #include "runtime/modules.h"
 #include "runtime/peer.h"
 #include "runtime/signals.h"
+#include "transport/paced/paced.h"
 #include "transport/tcp/tcp.h"
 
 namespace plait::runtime {
@@ -99,10 +100,16 @@ Result<std::unique_ptr<Domain>> open_module(const RailSpec& rail, const Place& p
   return domain;
 }
 
+Result<std::unique_ptr<Domain>> paced(std::unique_ptr<Domain> domain, const RailRate& rate) {
+  transport::paced::Options options{.rate_Bps = rate.rate};
+  if (rate.burst != 0) options.burst_bytes = rate.burst;
+  return transport::paced::make_domain(std::move(domain), options);
+}
+
 // `name`: as PLAIT_NETWORK has it.
 Result<std::unique_ptr<Domain>> open_rail(const RailSpec& rail, const std::string& name, const Place& place) {
   auto domain = rail.fabric == kTcp ? open_tcp(rail, place) : open_module(rail, place);
-  if (domain.ok()) return domain;
+  if (domain.ok()) return rail.pace.rate == 0 ? std::move(domain) : paced(std::move(*domain), rail.pace);
   return Status(domain.status().code(),
                 "the network \"" + name + "\": " + std::string(domain.status().text()));
 }

@@ -13,6 +13,7 @@ using transport::tcp::EngineKind;
 constexpr uint64_t kMostConnections = 4;
 constexpr uint64_t kMostBuffer = uint64_t{1} << 30;
 constexpr uint64_t kMostPacing = uint64_t{1} << 50;
+constexpr uint64_t kLeastRate = 1024;  // below this, connecting alone would take minutes
 
 struct Engine {
   std::string_view name;
@@ -50,7 +51,44 @@ constexpr OptionKey<RailOptions> kKeys[] = {
     {"engine", "automatic, polled or io_uring", take_engine},
 };
 
+bool take_rate(std::string_view text, RailRate& to) {
+  return take_option(text, kLeastRate, kMostPacing, to.rate);
+}
+bool take_burst(std::string_view text, RailRate& to) { return take_option(text, 1, kMostBuffer, to.burst); }
+
+constexpr OptionKey<RailRate> kRateKeys[] = {
+    {"rate", "bytes a second, 1K at least", take_rate},
+    {"burst", "bytes, 1G at most", take_burst},
+};
+
 }  // namespace
+
+Result<std::optional<std::string>> take_rail_rate(std::string_view text, RailRate* to) {
+  std::string of_rate;
+  std::optional<std::string> others;
+  while (true) {
+    const size_t plus = text.find('+');
+    const std::string_view pair = text.substr(0, plus), key = pair.substr(0, pair.find('='));
+    const bool mine = std::ranges::find(kRateKeys, key, &OptionKey<RailRate>::name) != std::end(kRateKeys);
+    if (mine) {
+      (of_rate += of_rate.empty() ? "" : "+") += pair;
+    } else {
+      others = (others ? *others + "+" : "") + std::string(pair);
+    }
+    if (plus == text.npos) break;
+    text.remove_prefix(plus + 1);
+  }
+  if (!of_rate.empty()) PLAIT_TRY(parse_options<RailRate>(of_rate, kRateKeys, *to));
+  if (to->burst != 0 && to->rate == 0)
+    return Status(Code::invalid, "the option burst= is of a rate=, which is not there");
+  return others;
+}
+
+std::string to_string(const RailRate& rate) {
+  if (rate.rate == 0) return {};
+  return "rate=" + std::to_string(rate.rate) +
+         (rate.burst == 0 ? "" : "+burst=" + std::to_string(rate.burst));
+}
 
 Result<RailOptions> parse_rail_options(std::string_view text) {
   RailOptions options;

@@ -1,7 +1,8 @@
-// What PLAIT_NETWORK may say of a rail over TCP behind a question mark: "tcp:eth1?tls=1+connections=2".
+// What PLAIT_NETWORK may say of a rail behind a question mark: "tcp:eth1?tls=1+connections=2".
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,14 @@
 
 namespace plait::runtime {
 
+// A token bucket on a rail of any fabric (transport/paced).
+struct RailRate {
+  uint64_t rate = 0;   // bytes a second; 0: no limit
+  uint64_t burst = 0;  // bytes; 0: as transport/paced has it
+  bool operator==(const RailRate&) const = default;
+};
+
+// Of a rail over TCP.
 struct RailOptions {
   bool tls = false;
   int connections = 1;                           // for bulk to one peer
@@ -18,6 +27,12 @@ struct RailOptions {
   transport::tcp::EngineKind engine = transport::tcp::EngineKind::automatic;
   bool operator==(const RailOptions&) const = default;
 };
+
+// Takes the pairs that RailRate has out of `text`, pairs KEY=VALUE with a plus between, and returns the
+// others, if there are any. Code::invalid says what is wrong.
+Result<std::optional<std::string>> take_rail_rate(std::string_view text, RailRate* to);
+// Empty where there is no limit.
+std::string to_string(const RailRate& rate);
 
 // Pairs KEY=VALUE with a plus between, each key once. Code::invalid says what is wrong, and which keys there
 // are.

@@ -1,6 +1,7 @@
 #include "runtime/rail_spec.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "topology/graph.h"
 
@@ -22,17 +23,29 @@ Status take_options(std::string_view& one, RailSpec& rail) {
   const std::string_view whole = one, text = one.substr(mark + 1),
                          fabric = one.substr(0, one.find_first_of(":?"));
   one = one.substr(0, mark);
-  if (fabric == kTcp) {
-    auto options = parse_rail_options(text);
-    if (options.ok()) rail.options = *options;
-    return options.ok() ? Status()
-                        : Status(Code::invalid,
-                                 "\"" + std::string(whole) + "\": " + std::string(options.status().text()));
+  const auto wrong = [&](const Status& why) {
+    return Status(Code::invalid, "\"" + std::string(whole) + "\": " + std::string(why.text()));
+  };
+  std::optional<std::string> rest(text);
+  if (fabric != kIcl) {
+    auto others = take_rail_rate(text, &rail.pace);
+    if (!others.ok()) return wrong(others.status());
+    rest = std::move(*others);
+    if (!rest) return {};
   }
-  rail.how = text;
+  if (fabric == kTcp) {
+    auto options = parse_rail_options(*rest);
+    if (!options.ok())
+      return wrong(Status(Code::invalid, std::string(options.status().text()) +
+                                             "; of any network: rate= bytes a second; burst= bytes"));
+    rail.options = *options;
+    return {};
+  }
+  rail.how = *rest;
   if (fabric == kVerbs) return {};
   return Status(Code::invalid, "the network \"" + std::string(one) +
-                                   "\" takes no options behind a question mark: tcp and verbs do");
+                                   "\" takes no options behind a question mark" +
+                                   (fabric == kIcl ? "" : " but rate= and burst=") + ": tcp and verbs do");
 }
 
 Status check_near(const RailSpec& rail) {
@@ -50,7 +63,8 @@ Status check_near(const RailSpec& rail) {
 std::span<const std::string_view> module_names() noexcept { return kModules; }
 
 std::string to_string(const RailSpec& rail) {
-  const std::string options = rail.fabric == kTcp ? to_string(rail.options) : rail.how;
+  std::string options = rail.fabric == kTcp ? to_string(rail.options) : rail.how;
+  if (rail.pace.rate != 0) options += (options.empty() ? "" : "+") + to_string(rail.pace);
   return rail.fabric + (rail.detail.empty() ? "" : ":" + rail.detail) +
          (options.empty() ? "" : "?" + options);
 }
@@ -92,7 +106,9 @@ std::string kind_of(const std::vector<RailSpec>& rails) {
   std::string all;
   for (const RailSpec& rail : rails) {
     const bool device = rail.fabric == kTcp || rail.fabric == kVerbs || rail.fabric == "icl";
-    all += (all.empty() ? "" : ",") + (device ? rail.fabric : to_string(rail)) +
+    RailSpec whole = rail;
+    whole.pace = {};
+    all += (all.empty() ? "" : ",") + (device ? rail.fabric : to_string(whole)) +
            (rail.options.tls ? "?tls=1" : "");
   }
   return all;

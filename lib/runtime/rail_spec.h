@@ -26,6 +26,7 @@ struct RailSpec {
   std::string fabric, detail;
   RailOptions options{};  // of TCP
   std::string how{};      // those of a module, as they were given: it reads them
+  RailRate pace{};        // of any but links of chips
 };
 
 // Rails of a comma list; of an empty one, TCP. Code::invalid names what is wrong, and what there is.

@@ -91,6 +91,7 @@ void list_tcp(const std::string& wanted, const RailSpec* rail, const std::option
     options.bandwidth_Bps = 125e3 * bootstrap::speed_mbps(i.name);
     Line line = of_domain(transport::tcp::make_domain(options), "tcp:" + i.name);
     if (!line.rail.can.empty()) line.rail.can += "; " + describe(options);
+    if (in_use && rail->pace.rate != 0) line.rail.can += "; " + to_string(rail->pace);
     line.used = line.used && in_use;
     if (line.used && near && asks_near(*rail)) judge(*near, i.name, line);
     if (!in_use && line.rail.missing.empty()) line.rail.missing = "PLAIT_NETWORK names another network";

@@ -6,6 +6,7 @@
 #include "transport/fake/fake.h"
 #include "transport/hooks/fault.h"
 #include "transport/hooks/trace.h"
+#include "transport/paced/paced.h"
 #include "transport/shm/shm.h"
 #include "transport/tcp/tcp.h"
 
@@ -96,6 +97,11 @@ std::unique_ptr<Domain> traced(std::unique_ptr<Domain> inner) {
   return std::make_unique<hooks::TraceDomain>(std::move(inner));
 }
 
+// Slower than the tests send, so that tokens run out again and again.
+std::unique_ptr<Domain> paced_down(std::unique_ptr<Domain> inner) {
+  return paced::make_domain(std::move(inner), {.rate_Bps = 400'000'000, .burst_bytes = 4096}).value();
+}
+
 // Memory of the arena, which the others map. Blocks are freed with the world.
 class ShmWorld final : public World {
  public:
@@ -134,8 +140,8 @@ std::shared_ptr<const tcp::TlsKey> tls_key() {
 
 // Over a loopback address.
 Backend tcp_backend(std::string name, std::string address,
-                    const std::function<void(tcp::Options&)>& change = {}) {
-  return {std::move(name), [address, change] {
+                    const std::function<void(tcp::Options&)>& change = {}, const Wrap& wrap = {}) {
+  return {std::move(name), [address, change, wrap] {
             return world_of([&](int rank) -> Result<std::unique_ptr<Domain>> {
               auto ip = parse_ip(address);
               if (!ip.ok()) return ip.status();
@@ -148,7 +154,7 @@ Backend tcp_backend(std::string name, std::string address,
               auto domain = tcp::make_domain(options);
               if (!domain.ok() && ip->family == 6)  // the module is there, the address is not
                 return Status(Code::unsupported, std::string(domain.status().text()));
-              return domain;
+              return domain.ok() && wrap ? wrap(std::move(*domain)) : std::move(domain);
             });
           }};
 }
@@ -169,6 +175,7 @@ std::vector<Backend> backends() {
       fake_backend("trace", unmapped(), traced),
       fake_backend("trace_fault_reordering", reordering(13, true),
                    [](auto d) { return traced(faultless(std::move(d))); }),
+      fake_backend("paced", reordering(17, false), paced_down),
       {"shm_mapped", shm_mapped},
       {"shm_plain", shm_plain},
       tcp_backend("tcp", "127.0.0.1"),
@@ -180,6 +187,7 @@ std::vector<Backend> backends() {
                     o.tls = tls_key();
                     o.bulk_connections = 2;
                   }),
+      tcp_backend("tcp_paced", "127.0.0.1", {}, paced_down),
       tcp_backend("tcp_uring", "127.0.0.1", [](auto& o) { o.engine = tcp::EngineKind::uring; }),
   };
   std::ranges::move(rails_backends(), std::back_inserter(all));

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "runtime/queue/bucket.h"
+#include "base/token_bucket.h"
 #include "runtime/queue/config.h"
 #include "runtime/queue/council.h"
 #include "runtime/queue/timeline.h"
@@ -94,7 +94,7 @@ class Scheduler {
   size_t started_ = 0;  // of batch_
   Sizes sizes_;
   std::optional<Tuner> tuner_;
-  Bucket bucket_;
+  TokenBucket bucket_;
   Timeline timeline_;
 
   std::vector<Ticket*> here_;       // by slot; null: not pushed here

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "runtime/queue/bucket.h"
+#include "base/token_bucket.h"
 #include "runtime/queue/tuner.h"
 
 namespace plait::runtime::queue {
@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 
 TEST(QueueBucket, GivesItsBurstThenItsRate) {
-  Bucket bucket(1000, 500, 0);
+  TokenBucket bucket(1000, 500, 0);
   int64_t now = 0;
   uint64_t taken = 0;
   while (now < 10 * kSecond) {
@@ -26,7 +26,7 @@ TEST(QueueBucket, GivesItsBurstThenItsRate) {
 }
 
 TEST(QueueBucket, LetsPassWhatIsLargerThanItsBurst) {
-  Bucket bucket(1000, 10, 0);
+  TokenBucket bucket(1000, 10, 0);
   EXPECT_EQ(bucket.wait_ns(0), 0);
   bucket.take(2010);
   EXPECT_NEAR(double(bucket.wait_ns(0)), 2.0 * kSecond, 10);
@@ -34,21 +34,21 @@ TEST(QueueBucket, LetsPassWhatIsLargerThanItsBurst) {
 }
 
 TEST(QueueBucket, SavesNoMoreThanItsBurst) {
-  Bucket bucket(1000, 100, 0);
+  TokenBucket bucket(1000, 100, 0);
   EXPECT_EQ(bucket.wait_ns(100 * kSecond), 0);
   bucket.take(101);
   EXPECT_GT(bucket.wait_ns(100 * kSecond), 0);
 }
 
 TEST(QueueBucket, IsSteadyWhereTheClockStepsBack) {
-  Bucket bucket(1000, 0, 10 * kSecond);
+  TokenBucket bucket(1000, 0, 10 * kSecond);
   bucket.take(1000);
   EXPECT_GT(bucket.wait_ns(5 * kSecond), 0);
   EXPECT_EQ(bucket.wait_ns(11 * kSecond + 10), 0);
 }
 
 TEST(QueueBucket, WithoutARateHasNoLimit) {
-  Bucket bucket(0, 0, 0);
+  TokenBucket bucket(0, 0, 0);
   bucket.take(1 << 30);
   EXPECT_EQ(bucket.wait_ns(0), 0);
 }

@@ -103,6 +103,36 @@ TEST(Network, OptionsThatAreWrongAreToldWithAllKeys) {
   EXPECT_NE(text_of(parse_network("tcp?tls=1+engine=io_uring").status()).find("exclude"), std::string::npos);
 }
 
+TEST(Network, AnyButLinksOfChipsHasARate) {
+  const std::string text =
+      "tcp:eth1?tls=1+rate=4M+burst=64K,verbs:mlx5_0?mtu=1024+rate=1G,ucx?rate=1024,ofi:tcp,tcp?rate=2K";
+  auto rails = parse_network(text);
+  ASSERT_TRUE(rails.ok()) << rails.status().text();
+  EXPECT_EQ((*rails)[0].pace, (RailRate{4 << 20, 64 << 10}));
+  EXPECT_TRUE((*rails)[0].options.tls);
+  EXPECT_EQ((*rails)[1].pace, (RailRate{1 << 30, 0}));
+  EXPECT_EQ((*rails)[1].how, "mtu=1024");
+  EXPECT_EQ((*rails)[2].pace, (RailRate{1024, 0}));
+  EXPECT_EQ((*rails)[3].pace, RailRate());
+  EXPECT_EQ((*rails)[4].pace, (RailRate{2048, 0}));
+  auto again = parse_network(to_string(*rails));
+  ASSERT_TRUE(again.ok()) << again.status().text();
+  for (size_t i = 0; i < rails->size(); i++) EXPECT_EQ((*again)[i].pace, (*rails)[i].pace) << i;
+  EXPECT_EQ((*again)[1].how, "mtu=1024");
+  // Ranks may differ in it.
+  EXPECT_EQ(kind_of(*rails), kind_of(parse_network("tcp?tls=1,verbs,ucx,ofi:tcp,tcp").value()));
+}
+
+TEST(Network, RatesThatAreWrongAreRefused) {
+  for (const char* wrong :
+       {"tcp?rate=0", "tcp?rate=1023", "tcp?rate=fast", "tcp?rate=1M+rate=1M", "tcp?rate=1M+", "tcp?burst=1M",
+        "tcp?rate=1M+burst=0", "tcp?rate=1M+burst=2G", "ucx?rate=", "ofi:tcp?burst=1", "icl:emu:x?rate=1M"}) {
+    auto rails = parse_network(wrong);
+    ASSERT_FALSE(rails.ok()) << wrong;
+    EXPECT_EQ(rails.status().code(), Code::invalid);
+  }
+}
+
 TEST(Network, OptionsOfVerbsAreForItsModule) {
   const auto rails = parse_network("verbs:mlx5_0/2?traffic_class=106+mtu=1024,verbs?retries=7,verbs");
   ASSERT_TRUE(rails.ok()) << rails.status().text();

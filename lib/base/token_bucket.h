@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace plait::runtime::queue {
+namespace plait {
 
-class Bucket {
+class TokenBucket {
  public:
   // rate 0: no limit.
-  Bucket(uint64_t rate, uint64_t burst, int64_t now_ns) noexcept
+  TokenBucket(uint64_t rate, uint64_t burst, int64_t now_ns) noexcept
       : rate_(double(rate) * 1e-9), burst_(double(burst)), tokens_(double(burst)), at_ns_(now_ns) {}
 
   // How long from now on until take() is allowed; 0: it is.
@@ -22,6 +22,10 @@ class Bucket {
   }
   void take(uint64_t bytes) noexcept {
     if (rate_ > 0) tokens_ -= double(bytes);
+  }
+  // Of what was taken and not used.
+  void give_back(uint64_t bytes) noexcept {
+    if (rate_ > 0) tokens_ += double(bytes);
   }
 
  private:
@@ -35,4 +39,4 @@ class Bucket {
   int64_t at_ns_;
 };
 
-}  // namespace plait::runtime::queue
+}  // namespace plait
