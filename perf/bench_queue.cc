@@ -1,15 +1,15 @@
 // What a queue of gradients gives and costs (docs/queue.md has figures). Under plait-run:
 //   plait-run -n 4 build/perf/bench_queue WHAT [--per-host RANKS] [--thread] [--tensors N] [--bytes N]
-//   [--rounds N]
-//       [--chunk BYTES] [--window BYTES] [--fuse BYTES] [--pace BYTES/S] [--burst BYTES] [--seconds S]
-//       [--compute US] [--sleep]
+//       [--rounds N] [--chunk BYTES] [--window BYTES] [--fuse BYTES] [--pace BYTES/S] [--burst BYTES]
+//       [--seconds S] [--compute US] [--sleep]
 // WHAT is one of
-//   priority   N tensors, the last of which has the highest priority, against the same without priorities, in
-//   turns fuse       N small tensors: by the queue, by calls one after the other, and by calls started at
-//   once single     one tensor at a time, by the queue and by a call: what agreeing costs overlap    N
-//   tensors while this rank computes: with a progress thread, and without tune       N tensors in each step
-//   until autotuning has settled; prints what it tried bulk       N tensors in each step for S seconds;
-//   prints the rate small      calls of BYTES for S seconds, 2 ms apart; prints percentiles of their time
+//   priority   N tensors, the last of which has the highest priority, and the same without, in turns
+//   fuse       N small tensors: by the queue, by calls one after the other, by calls started at once
+//   single     one tensor at a time, by the queue and by a call: what agreeing costs
+//   overlap    N tensors while this rank computes: with a progress thread, and without
+//   tune       N tensors in each step until autotuning has settled; prints what it tried
+//   bulk       N tensors in each step for S seconds; prints the rate
+//   small      calls of BYTES for S seconds, 2 ms apart; prints percentiles of their time
 // Rank 0 prints; asserts nothing.
 #include <plait/plait.h>
 #include <time.h>
@@ -200,12 +200,12 @@ class Bench {
       r = nullptr;
     };
     for (size_t k = 1; k < o_.tensors; k++) push(queue, k, 0, &requests[k]);
+    meet();
     for (size_t k = 1; k < o_.tensors; k++) {
       int done = 0;
       check(plait_test(requests[k], &done), "plait_test");
       if (done != 0) forget(requests[k]);
     }
-    meet();
     push(queue, 0, priority, &requests[0]);  // looked at first
     for (int place = 1;; place++) {
       size_t index = 0;

@@ -33,9 +33,10 @@ typedef struct plait_queue_config {
   size_t struct_size;
   size_t fuse_bytes;        /* (alike) tensors of at most this many bytes are put into one operation, of at most as many;
                                default 1 MiB; 1: none are */
-  size_t chunk_bytes;       /* (alike) larger tensors are cut into pieces of about this many bytes; default 1 MiB */
+  size_t chunk_bytes;       /* (alike) larger tensors are cut into pieces of about this many bytes; default
+                               128 KiB a rank, 512 KiB at least */
   size_t window_bytes;      /* (alike) bytes that are on the wire or next, which nothing overtakes; one operation at
-                               least; default 2 MiB, and two chunks at least */
+                               least; default 1 MiB, and two chunks at least */
   int64_t fuse_us;          /* how long the first of new tensors may wait for more, unless fuse_bytes of them are there or
                                this rank waits for one; default 300; negative: not at all */
   uint64_t pace_bytes_per_s; /* token bucket: what this rank sends in a second at most, counted as a ring sends it:

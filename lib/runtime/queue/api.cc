@@ -77,7 +77,7 @@ plait_status plait_queue_create(plait_comm* comm, const plait_queue_config* conf
     return report(bad("plait_queue_create", "the communicator is NULL or was destroyed"));
   if (queue == nullptr) return report(bad("plait_queue_create", "queue is NULL"));
   if (forked()) return report(check_ready());
-  auto resolved = queue::resolve_queue(config);
+  auto resolved = queue::resolve_queue(config, comm->impl->size());
   if (!resolved.ok()) return report(*comm->impl, resolved.status());
   auto made = queue::Queue::create(*comm->impl, *resolved);
   if (!made.ok()) return report(*comm->impl, made.status());

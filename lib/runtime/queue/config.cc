@@ -10,6 +10,9 @@ namespace plait::runtime::queue {
 
 namespace {
 
+// Of a piece, at least: less costs more messages than it is worth.
+constexpr uint64_t kShareOfRank = uint64_t(128) << 10;
+
 Status check_range(const char* least_name, uint64_t least, const char* most_name, uint64_t most) {
   if (least <= most) return {};
   return {Code::invalid, std::string("plait_queue_config.") + least_name + " is " + std::to_string(least) +
@@ -23,8 +26,9 @@ void take(T& value, U given) {
 
 }  // namespace
 
-Result<QueueConfig> resolve_queue(const plait_queue_config* config) {
+Result<QueueConfig> resolve_queue(const plait_queue_config* config, int32_t ranks) {
   QueueConfig c;
+  c.sizes.chunk = std::max(c.sizes.chunk, kShareOfRank * uint64_t(ranks));
   plait_queue_config given{};
   if (config != nullptr) {
     PLAIT_TRY(check_struct(config, config->struct_size, sizeof given, "plait_queue_config"));

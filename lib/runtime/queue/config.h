@@ -11,7 +11,7 @@
 namespace plait::runtime::queue {
 
 struct QueueConfig {
-  Sizes sizes{size_t(1) << 20, size_t(1) << 20, size_t(2) << 20};
+  Sizes sizes{size_t(1) << 20, size_t(512) << 10, size_t(1) << 20};
   bool autotune = false;
   TunerBounds bounds{size_t(64) << 10, size_t(8) << 20, size_t(256) << 10, size_t(32) << 20};
   size_t max_keys = 65'536;
@@ -25,8 +25,8 @@ struct QueueConfig {
   size_t trace_tensors = 4096;
 };
 
-// Code::invalid names the field that is wrong.
-Result<QueueConfig> resolve_queue(const plait_queue_config* config);
+// For a queue of so many ranks. Code::invalid names the field that is wrong.
+Result<QueueConfig> resolve_queue(const plait_queue_config* config, int32_t ranks);
 
 // What all ranks must give alike, as numbers, each with its name in plait_queue_config.
 constexpr size_t kAlike = 10;
