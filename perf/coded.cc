@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -17,6 +18,14 @@ uint64_t mix(uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
   x = (x ^ x >> 27) * 0x94D049BB133111EBull;
   return x ^ x >> 31;
+}
+
+// The vector as a matrix, for codecs that want one: as square as its length allows.
+std::array<int64_t, 2> matrix_of(size_t count) {
+  auto rows = size_t(std::sqrt(double(count)));
+  while (rows > 1 && count % rows != 0) --rows;
+  rows = std::max<size_t>(rows, 1);
+  return {int64_t(rows), int64_t(count / rows)};
 }
 
 void print_head(const Options& o, const Ranks& ranks) {
@@ -90,22 +99,26 @@ plait_codec_stats CodedBench::stats() const {
   return stats;
 }
 
-void CodedBench::call(size_t count, const char* codec, uint64_t key) {
+// Starts it, and waits for it where `request` is null.
+void CodedBench::call(size_t count, const char* codec, uint64_t key, plait_request** request) {
+  const std::array<int64_t, 2> matrix = matrix_of(count);
   plait_call_config config{};
   config.struct_size = sizeof config;
   if (!options_.algorithm.empty()) config.algorithm = options_.algorithm.c_str();
   config.codec = codec;
   config.tensor_key = key;
+  config.shape = matrix.data();
+  config.shape_dims = matrix.size();
   ranks_.must(plait_allreduce(ranks_.comm(), in_.data(), out_.data(), count, PLAIT_FLOAT32,
-                              options_.ops[0]->id, &config, nullptr),
+                              options_.ops[0]->id, &config, request),
               "allreduce of " + std::to_string(count) + " float32");
 }
 
 // In turns, so that what else the machine does meets both alike.
 void CodedBench::time(CodedRow& row) {
   const uint64_t key = ++key_;
-  auto coded = [&] { call(row.count, options_.codec.c_str(), key); };
-  auto plain = [&] { call(row.count, nullptr, 0); };
+  auto coded = [&] { call(row.count, options_.codec.c_str(), key, nullptr); };
+  auto plain = [&] { call(row.count, nullptr, 0, nullptr); };
   const bool both = !options_.rival.empty();
   const int each = (options_.iterations + kTurns - 1) / kTurns;
   const int batch = batch_of(ranks_.glance(4, coded));
@@ -124,16 +137,9 @@ void CodedBench::time(CodedRow& row) {
 // Of the first call of a tensor: what a codec left out of it is in none of the later ones.
 void CodedBench::look_at_error(CodedRow& row) {
   const plait_codec_stats before = stats();
-  plait_call_config config{};
-  config.struct_size = sizeof config;
-  if (!options_.algorithm.empty()) config.algorithm = options_.algorithm.c_str();
-  config.codec = options_.codec.c_str();
-  config.tensor_key = ++key_;
   plait_request* request = nullptr;
   const char* name = "";
-  ranks_.must(plait_allreduce(ranks_.comm(), in_.data(), out_.data(), row.count, PLAIT_FLOAT32,
-                              options_.ops[0]->id, &config, &request),
-              "allreduce");
+  call(row.count, options_.codec.c_str(), ++key_, &request);
   ranks_.must(plait_wait(request), "allreduce");
   ranks_.must(plait_request_algorithm(request, &name), "allreduce");
   row.algorithm = name;

@@ -43,7 +43,7 @@ class CodedBench {
   void time(CodedRow& row);
   void look_at_error(CodedRow& row);
   plait_codec_stats stats() const;
-  void call(size_t count, const char* codec, uint64_t key);
+  void call(size_t count, const char* codec, uint64_t key, plait_request** request);
   float value(int rank, size_t i) const;
 
   const Options& options_;

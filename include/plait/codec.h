@@ -68,7 +68,7 @@ typedef struct plait_codec_stats {
   uint64_t calls;         /* made with a codec */
   uint64_t plain_calls;   /* that named one and were made without, since it was not predicted to pay */
   uint64_t value_bytes;   /* of values that this rank encoded */
-  uint64_t wire_bytes;    /* that they became, with 8 bytes a message */
+  uint64_t wire_bytes;    /* that they became, with 8 bytes a message; the factors of a matrix, without */
 } plait_codec_stats;
 
 /* As the driving thread. PLAIT_ERR_INVALID, PLAIT_ERR_STATE (forked child). */

@@ -291,6 +291,7 @@ class Communicator {
   std::unique_ptr<collectives::real::Machine> machine_;
   Tensors tensors_;
   uint64_t coded_calls_ = 0, plain_calls_ = 0;  // that named a codec: with it, without
+  collectives::real::Machine::Encoded low_rank_;  // matrices, and the factors in their place
   std::vector<Prepared> shapes_;                // cache of recent shapes, by hash
   const Prepared* latest_;                      // of them
   plait_request* head_ = nullptr;               // the running one and those behind it

@@ -83,6 +83,8 @@ void Communicator::begin_low_rank(plait_request& request) noexcept {
   request.prepared = &l.of_left;
   request.factor = l.left;
   coded_calls_++;
+  low_rank_.values += l.shape.elements() * sizeof(float);
+  low_rank_.wires += (l.shape.p_elements() + l.shape.q_elements()) * sizeof(float);
 }
 
 // What comes after one of the two sums. False: nothing, the call is done.

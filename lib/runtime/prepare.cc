@@ -258,11 +258,12 @@ Status Communicator::choose_codec(const Args& a, Prepared& p, collectives::Shape
 }
 
 plait_codec_stats Communicator::codec_stats() const noexcept {
+  const auto encoded = machine_ == nullptr ? collectives::real::Machine::Encoded() : machine_->encoded();
   return {.struct_size = sizeof(plait_codec_stats),
           .calls = coded_calls_,
           .plain_calls = plain_calls_,
-          .value_bytes = machine_ == nullptr ? 0 : machine_->encoded().values,
-          .wire_bytes = machine_ == nullptr ? 0 : machine_->encoded().wires};
+          .value_bytes = encoded.values + low_rank_.values,
+          .wire_bytes = encoded.wires + low_rank_.wires};
 }
 
 // What a codec keeps of the request's tensor.

@@ -191,6 +191,31 @@ TEST(PlaitPerf, DrawsWhatItMeasured) {
   EXPECT_TRUE(contains(nowhere.err, "cannot write /nonexistent/plot.svg")) << nowhere.err;
 }
 
+// Size, elements, algorithm, time, bandwidth, ratio, error of the whole, of the worst element; without it,
+// times faster.
+TEST(PlaitPerf, MeasuresCodecs) {
+  struct Case {
+    const char* codec;
+    double most_ratio, most_error;
+  };
+  for (const Case& c :
+       {Case{"int8", 0.27, 0.02}, Case{"cast:to=bf16", 0.51, 0.01}, Case{"lossless", 1.01, 1e-6},
+        Case{"topk:ratio=0.01", 0.02, 1.1}, Case{"powersgd:rank=2", 0.02, 1.1}}) {
+    const std::string codec = c.codec;
+    const std::string always = codec + (contains(codec, ":") ? "," : ":") + "use=always";
+    Outcome o = ranks(
+        2, Words{"allreduce", "-b", "256K", "-e", "256K", "--codec", always, "--compare", "none"} + kShort);
+    ASSERT_EQ(o.status, 0) << codec << o.err;
+    const auto table = rows(o.out);
+    ASSERT_EQ(table.size(), 1u) << o.out;
+    ASSERT_EQ(table[0].size(), 10u) << o.out;
+    const double ratio = std::stod(table[0][5]), error = std::stod(table[0][6]);
+    EXPECT_TRUE(ratio > 0 && ratio < c.most_ratio) << o.out;
+    EXPECT_TRUE(error >= 0 && error < c.most_error) << o.out;
+    EXPECT_GT(std::stod(table[0][8]), 0) << o.out;
+  }
+}
+
 TEST(PlaitPerf, SaysWhenTheJsonCannotBeWritten) {
   Outcome o = alone(Words{"allreduce", "-e", "8", "-J", "/nonexistent/rows.json"} + kShort);
   EXPECT_EQ(o.status, 1);
