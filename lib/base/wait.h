@@ -43,6 +43,9 @@ class Waiter {
   // ranks: 155 ns with it, 118 without).
   static constexpr uint32_t kEager = 32;
 
+  // About two task switches.
+  static constexpr uint32_t kLinger = 64;
+
   explicit Waiter(const Policy& policy) noexcept : policy_(policy) {}
 
   Turn next() noexcept {
@@ -51,13 +54,19 @@ class Waiter {
     if (++polls_ % kCheckEvery != 0) return Turn::again;
     return polls_ < policy_.spins ? Turn::check : Turn::sleep;
   }
+  // Instead of next(), where ranks share cores and the awaited ones are on others: gives way only now and then.
+  Turn linger() noexcept {
+    if (++lingers_ % kLinger == 0) return next();
+    cpu_relax();
+    return Turn::again;
+  }
   // Something moved: start over.
-  void reset() noexcept { polls_ = 0; }
+  void reset() noexcept { polls_ = lingers_ = 0; }
 
  private:
   Turn next_crowded() noexcept;
   Policy policy_;
-  uint32_t polls_ = 0;
+  uint32_t polls_ = 0, lingers_ = 0;
 };
 
 // Crowded: ranks share cores.

@@ -22,6 +22,9 @@ struct Algorithm {
   // Every chunk is folded 0..n-1 as one declared chain: all such algorithms give the same bits, whatever n is
   // made of (rule 8).
   bool deterministic = false;
+  // Every rank exchanges messages with every other. With `deterministic`: fit for the commons
+  // (machine/real/commons.h).
+  bool all_meet = false;
   // Each result is encoded by one rank, or by none, when messages are (coded.h): fit for codecs that lose
   // something, since all ranks hold the same bits.
   bool one_wire = true;

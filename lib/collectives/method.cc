@@ -33,6 +33,7 @@ Method method_of(const Algorithm& row, int32_t ranks) {
            .lanes = row.lanes,
            .rank_order = row.rank_order,
            .deterministic = row.deterministic,
+           .all_meet = row.all_meet,
            .one_wire = row.one_wire,
            .row = &row};
   m.has[0] = m.has[1] = row.accepts(ranks);

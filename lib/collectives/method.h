@@ -46,6 +46,7 @@ struct Method {
   uint8_t min_credits[2] = {1, 1};
   bool rank_order = false;
   bool deterministic = false;
+  bool all_meet = false;
   bool one_wire = false;
 
   // Whether it has programs out of place and in place. Neither: it does not go with so many ranks.

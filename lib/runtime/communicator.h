@@ -125,6 +125,7 @@ class Communicator {
  private:
   static constexpr int kMostSleepMs = 100;  // boards and the abort flag are looked at that often
   static constexpr uint32_t kModest = 32;
+  static constexpr uint64_t kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64;  // remembered; a power of two
   static constexpr uint32_t kMostStrangeLooks = 200;
 
@@ -186,6 +187,7 @@ class Communicator {
   bool next_of_low_rank(plait_request& request) noexcept;
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
+  void spread() noexcept;
   void finish(Status status) noexcept;
   bool rest() noexcept;
   void record() noexcept;
@@ -270,6 +272,7 @@ class Communicator {
   std::vector<Way> ways_;  // by rank
   Levels levels_;
   bool crowded_hosts_ = false;  // on some host ranks share cores; alike on all ranks
+  bool has_commons_ = false;    // all map each other; alike on all ranks
   std::array<const transport::Domain*, kMostAlternatives> bare_{};  // of fabric_, as they were opened
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank; null until it is needed, and for this rank
   std::vector<int32_t> known_;                // ranks with a Peer ...
@@ -278,7 +281,8 @@ class Communicator {
   std::vector<collectives::real::Link> links_;
   std::map<const void*, Exposed> exposed_;  // registered plain memory, by base
   std::byte* scratch_ = nullptr;
-  Board* board_ = nullptr;  // in the arena
+  Stand* stand_ = nullptr;  // in the arena ...
+  Board* board_ = nullptr;  // ... of it
   bool fences_ = false;     // every rank takes part in base/fence.h
   bool network_ = false;    // the running operation needs the network polled
 
@@ -290,11 +294,11 @@ class Communicator {
   std::unique_ptr<collectives::Planner> planner_;
   std::unique_ptr<collectives::real::Machine> machine_;
   Tensors tensors_;
-  uint64_t coded_calls_ = 0, plain_calls_ = 0;  // that named a codec: with it, without
+  uint64_t coded_calls_ = 0, plain_calls_ = 0;    // that named a codec: with it, without
   collectives::real::Machine::Encoded low_rank_;  // matrices, and the factors in their place
-  std::vector<Prepared> shapes_;                // cache of recent shapes, by hash
-  const Prepared* latest_;                      // of them
-  plait_request* head_ = nullptr;               // the running one and those behind it
+  std::vector<Prepared> shapes_;                  // cache of recent shapes, by hash
+  const Prepared* latest_;                        // of them
+  plait_request* head_ = nullptr;                 // the running one and those behind it
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
   std::deque<plait_request> requests_;

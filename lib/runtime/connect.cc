@@ -75,6 +75,7 @@ void Communicator::link(int32_t r) noexcept {
   l.mailbox = &p.mailbox();
   l.endpoint = &p.endpoint();
   l.may_pull = p.may_pull();
+  l.commons = p.commons();
   if (p.mapped()) {
     l.shared = p.memory().mapped();
     l.shared_bytes = p.memory().bytes();

@@ -1,5 +1,7 @@
 #include "runtime/cores.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -71,6 +73,21 @@ int32_t fewest_cores(std::span<const Seat> seats, std::span<const int32_t> host_
     fewest = std::max(1, int32_t(double(ranks[host]) * each));
   }
   return fewest;
+}
+
+void nudge(int32_t rank) noexcept {
+  cpu_set_t old, one;
+  if (sched_getaffinity(0, sizeof old, &old) != 0) return;
+  const int cores = CPU_COUNT(&old);
+  if (cores <= 0) return;
+  int skip = rank % cores;
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    if (!CPU_ISSET(cpu, &old) || skip-- > 0) continue;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof old, &old);
+    return;
+  }
 }
 
 }  // namespace plait::runtime

@@ -1,7 +1,5 @@
 // How a communicator comes to be: its ranks meet, tell each other where they are, and open the ways that join
 // them.
-#include <sched.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -31,23 +29,6 @@ uint32_t fingerprint(const collectives::Tuning* tuning) {
   if (tuning == nullptr) return 0;
   const uint64_t hash = fnv1a(collectives::write_tuning(*tuning));
   return std::max(1u, uint32_t(hash ^ hash >> 32));
-}
-
-// With more ranks than cores, where a rank starts decides how well the cores are shared: each is put on its
-// own core once and then left to the scheduler (8 ranks on 2 cores: 7 us an operation without, 3 us with).
-void nudge(int32_t rank) noexcept {
-  cpu_set_t old, one;
-  if (sched_getaffinity(0, sizeof old, &old) != 0) return;
-  const int cores = CPU_COUNT(&old);
-  if (cores <= 0) return;
-  int skip = rank % cores;
-  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-    if (!CPU_ISSET(cpu, &old) || skip-- > 0) continue;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) == 0) sched_setaffinity(0, sizeof old, &old);
-    return;
-  }
 }
 
 }  // namespace
@@ -84,7 +65,7 @@ Communicator::~Communicator() {
   probe_.reset();
   fabric_.close();
   if (scratch_ != nullptr) arena_->free(scratch_);
-  if (board_ != nullptr && !broken) arena_->free(reinterpret_cast<std::byte*>(board_));
+  if (board_ != nullptr && !broken) arena_->free(reinterpret_cast<std::byte*>(stand_));
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::create(const Config& config, uint32_t epoch) {
@@ -113,9 +94,10 @@ Status Communicator::make_board() {
   auto arena = transport::shm::Arena::process();
   if (!arena.ok()) return arena.status();
   arena_ = *arena;
-  auto block = arena_->allocate(sizeof(Board));
+  auto block = arena_->allocate(sizeof(Stand));
   if (!block.ok()) return block.status();
-  board_ = new (*block) Board();
+  stand_ = new (*block) Stand();
+  board_ = &stand_->board;
   board_->culprit.store(-1);
   board_->blamed.store(-1);
   return {};
@@ -154,6 +136,10 @@ Status Communicator::settle_in(const transport::Bounds& bounds) {
   PLAIT_TRY(share_identities(bounds, agreed));
   if (levels_.hosts > 1 || agreed.before_shm) PLAIT_TRY(join_networks(bounds, agreed));
   crowded_hosts_ = agreed.seating.cores > 0;
+  has_commons_ =
+      levels_.hosts == 1 && !agreed.before_shm && config_.size <= int32_t(collectives::kMaxOperands);
+  if (has_commons_) machine_->share(&stand_->commons, crowded_hosts_);
+  agreed.seating.commons = has_commons_;
   planner_->seat(agreed.seating);
   planner_->use(std::move(agreed.tuning));
   log::info("communicator of {} ranks, {} of them on this host; {} of the job's share {} cores here ({})",

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/pages.h"
 #include "bootstrap/meeting.h"
+#include "collectives/machine/real/commons.h"
 #include "runtime/board.h"
 #include "runtime/fabric.h"
 #include "transport/mailbox.h"
@@ -25,9 +27,16 @@ struct Local {
   int32_t rank = 0;
   Fabric* fabric = nullptr;
   transport::shm::Arena* arena = nullptr;
-  Board* board = nullptr;                    // in the arena
+  Board* board = nullptr;                    // of its Stand, in the arena
   const transport::Region* probe = nullptr;  // a word of plain memory, for peers to try to get; may be null
 };
+
+// What a rank shows all others; peers on its host map both.
+struct alignas(64) Stand {
+  Board board;
+  collectives::real::Commons commons;
+};
+static_assert(sizeof(Stand) <= kPageBytes);
 
 // What a rank keeps for a peer that does not map its memory.
 struct alignas(64) RemoteBlock {
@@ -85,7 +94,10 @@ class Peer {
   bool has_messages() const noexcept { return messages_ != nullptr; }
   transport::RemoteRegion& memory() noexcept { return *remote_; }  // the arena, or the peer's RemoteBlock
   Board& board() noexcept { return *board_; }                      // the peer's, or this rank's copy of it
-  bool may_pull() const noexcept { return may_pull_; }             // the peer can get from our plain memory
+  collectives::real::Commons* commons() noexcept {                 // the peer's; null where it is not mapped
+    return mapped() ? &reinterpret_cast<Stand*>(board_)->commons : nullptr;
+  }
+  bool may_pull() const noexcept { return may_pull_; }  // the peer can get from our plain memory
 
   // Finds, or imports, a region of the peer by its key: as many bytes of `line` as a key has. Null: it is not
   // good.

@@ -322,6 +322,9 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   bind_operator(args, entering, size, call);
   call.same_outputs = a.collective != Collective::reduce_scatter && a.collective != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;
+  call.common = has_commons_ && a.collective == Collective::allreduce && (*method)->deterministic &&
+                (*method)->all_meet && !entering && args.custom == nullptr && p.codec == nullptr &&
+                !layout.uneven;
   if (crowded_hosts_) {
     call.eager_bytes = collectives::rooted(a.collective) ? collectives::real::kRootedEagerBytes
                                                          : collectives::real::kEagerBytes;

@@ -66,12 +66,20 @@ void Communicator::launch(plait_request* request) noexcept {
   call.store = p.in_place                          ? Store::plain
                : p.out_bytes >= (size_t(32) << 20) ? Store::stream
                                                    : Store::prefetch;
+  if (policy_.crowded && request->number % kSpreadEvery == 0) spread();
   if (!machine_->ready_for(call)) {
     Status ready = machine_->prepare(call);
     if (!ready.ok()) return fail(std::move(ready), config_.rank);
   }
   machine_->start();
   (void)advance();
+}
+
+// Ranks that all wait for each other keep both a full and an empty core busy: to the scheduler that looks
+// even.
+void Communicator::spread() noexcept {
+  const int32_t most = (share_.ranks + share_.cores - 1) / std::max(share_.cores, 1);
+  if (machine_->ranks_on_core() > most) nudge(config_.local_rank >= 0 ? config_.local_rank : config_.rank);
 }
 
 // Tells peers, and the flight recorder, what the running operation is. They look when they have waited long,
@@ -178,7 +186,7 @@ void Communicator::wait(plait_request* request) noexcept {
       waiter.reset();
       continue;
     }
-    const Turn turn = waiter.next();
+    const Turn turn = policy_.crowded && machine_->awaits_others_cores() ? waiter.linger() : waiter.next();
     if (turn == Turn::again) continue;
     check(request);
     if (turn == Turn::sleep && request->state != State::done) sleep();

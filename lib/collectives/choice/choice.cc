@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "collectives/machine/cost.h"
+#include "collectives/machine/real/commons.h"
 
 namespace plait::collectives {
 
@@ -181,7 +182,10 @@ std::vector<Candidate> Chooser::fitting(const Question& q) const {
 double Chooser::estimate(const Method& method, const Question& q) const {
   const double bytes = double(q.bytes);
   if (method.outline) {
-    if (crowded()) return estimate_in_crowd(method, q);
+    const bool common = room_.commons && method.deterministic && method.all_meet && !q.uneven && q.commutes;
+    if (crowded())
+      return common && q.bytes * uint64_t(room_.ranks) <= real::kCommonCrowdedBytes ? estimate_on_commons(method, q)
+                                                            : estimate_in_crowd(method, q);
     const bool far = slowest_ == LinkClass::between;
     const int together = far && !method.outline->neighbours ? most_on_host_ : 1;
     return estimate({*method.outline, slowest_, 1, together}, bytes, buffered(method, q));
@@ -233,6 +237,16 @@ double Chooser::estimate_in_crowd(const Method& method, const Question& q) const
   const double work = std::max(1.0, ranks * o.share) * core;
   const double hidden = o.answered ? work * o.hidden / o.messages : 0;
   return std::max(waiting, hidden) + work - hidden;
+}
+
+// One turn of all until the last one has come, and one more where the sum is then shared out. What the method
+// takes without the commons counts a little: it is done so where somebody's memory is plain.
+double Chooser::estimate_on_commons(const Method& method, const Question& q) const {
+  constexpr double kTurn = 1.3, kOtherwise = .05;
+  const double ranks = double(room_.ranks) / double(room_.cores);  // of a core
+  const double turns = q.bytes <= real::kCommonBytes ? 1 : 2;
+  const double work = double(q.bytes) * ranks * (room_.fold + room_.store);
+  return turns * ranks * kTurn * room_.task_switch + work + kOtherwise * estimate_in_crowd(method, q);
 }
 
 // Long vectors repeat themselves: of many segments a few tell what one more takes.

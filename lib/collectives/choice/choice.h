@@ -67,6 +67,7 @@ class Chooser {
   uint64_t class_of(const Question& question) const;
   double estimate(const Method& method, const Question& question) const;
   double estimate(const LevelOutline& level, double bytes, bool buffered) const;
+  double estimate_on_commons(const Method& method, const Question& q) const;
   double estimate_in_crowd(const Method& method, const Question& question) const;
   std::optional<double> simulate(const Method& method, const Question& question, uint64_t& budget) const;
   void simulate_best(std::vector<Candidate>& candidates, const Question& question) const;

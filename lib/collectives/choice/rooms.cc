@@ -97,6 +97,7 @@ Room room_of(const Seating& seating) {
   room.ranks = seating.ranks;
   room.host_of = seating.host_of;
   room.cores = seating.cores;
+  room.commons = seating.commons;
   room.inside.deliveries = {kFewLines, kMapped, kManyLines, kParts};
   if (room.cores > 0) room.inside.deliveries = {kEagerLines, kEagerParts, kMapped, kEagerMost};
   room.between.deliveries = {kTcpLines, kTcpParts};

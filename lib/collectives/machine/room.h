@@ -53,6 +53,7 @@ struct Room {
   int32_t cores = 0;             // that the ranks of a host share; 0: each has its own
   double task_switch = 0;        // until a core goes on with another rank
   double cold = 0;       // what a message costs more then: the core's caches are the others' (choice/)
+  bool commons = false;  // allreduces may be done on the commons (real/commons.h)
   uint32_t windows = 4;  // segments of a vector under way at a time, in programs of one lane
 
   int32_t host(int32_t rank) const noexcept { return host_of.empty() ? 0 : host_of[size_t(rank)]; }

@@ -101,6 +101,24 @@ TEST(Choice, Crowd) {
   }
 }
 
+// Where they have commons, no turns are spared by a star.
+TEST(Choice, CrowdWithCommons) {
+  for (int32_t n : {4, 8}) {
+    Seating seating = one_host(n, 2);
+    seating.commons = true;
+    Chooser crowd = chooser_of(seating);
+    for (uint64_t bytes : {8u, 512u, 1024u})
+      EXPECT_EQ(name_of_choice(crowd, allreduce(bytes)), "all_to_all") << n << " ranks, " << bytes;
+    for (uint64_t bytes : {16384u, 65536u, 131072u, 1u << 20, 16u << 20})
+      EXPECT_EQ(name_of_choice(crowd, allreduce(bytes)), "direct") << n << " ranks, " << bytes;
+    // Operators that do not commute have none.
+    Question ordered = allreduce(16384);
+    ordered.commutes = false;
+    EXPECT_EQ(crowd.candidates(ordered)[0].predicted,
+              chooser_of(one_host(n, 2)).candidates(ordered)[0].predicted);
+  }
+}
+
 TEST(Choice, TwoHosts) {
   Chooser chooser = chooser_of(spread(2, 1));
   for (uint64_t bytes : {8u, 4096u, 32768u})

@@ -215,6 +215,8 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
   call.same_outputs =
       job.collective() != Collective::reduce_scatter && job.collective() != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;
+  call.common = r.has_commons() && job.collective() == Collective::allreduce && method.deterministic &&
+                method.all_meet && !job.uneven && job.codec == nullptr;
   return r.run(call, view.in_place());
 }
 

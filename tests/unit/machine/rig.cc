@@ -9,7 +9,12 @@ namespace plait::collectives::real::test {
 using namespace transport;
 
 namespace {
-size_t control_bytes(int ranks) { return round_up(sizeof(NetworkLinkMemory), 4096) * size_t(ranks); }
+// Mailboxes, one a rank, its own unused: its commons lie there.
+size_t mailbox_bytes() { return round_up(sizeof(NetworkLinkMemory), 4096); }
+size_t control_bytes(int ranks) { return mailbox_bytes() * size_t(ranks); }
+Commons* commons_in(std::byte* heap, int rank) {
+  return reinterpret_cast<Commons*>(heap + mailbox_bytes() * size_t(rank));
+}
 }  // namespace
 
 Rank::Rank(const World& setup, int rank, fake::FakeNetwork& network, transport::test::LocalWorld& local)
@@ -20,6 +25,7 @@ Rank::Rank(const World& setup, int rank, fake::FakeNetwork& network, transport::
   own.seed += uint64_t(rank) * 1'000'003;  // nonces are drawn from it
   domain_ = network.make_domain("fake" + std::to_string(rank), own);
   machine_ = std::make_unique<Machine>(links_, &Rank::allocate, nullptr, this);
+  if (has_commons()) machine_->share(commons_in(heap_.data(), rank), setup.common == World::Common::crowded);
 }
 
 std::byte* Rank::buffer(size_t i) noexcept {
@@ -70,7 +76,7 @@ void Rank::link(int r) {
   Wire wire;
   wire.endpoint = peer.endpoint.get();
   wire.remote = peer.remote.get();
-  wire.remote_offset = round_up(sizeof(NetworkLinkMemory), 4096) * uint64_t(rank_);
+  wire.remote_offset = mailbox_bytes() * uint64_t(rank_);
   std::byte* mapped = peer.remote->mapped();
   if (mapped != nullptr) {
     wire.mapped = reinterpret_cast<LinkHead*>(mapped + wire.remote_offset);
@@ -82,10 +88,14 @@ void Rank::link(int r) {
     wire.drops_pages = !domain_->capabilities().holds_pages;
     wire.max_add = domain_->capabilities().max_add;
   }
-  auto* own =
-      reinterpret_cast<LinkHead*>(heap_.data() + round_up(sizeof(NetworkLinkMemory), 4096) * size_t(r));
+  auto* own = reinterpret_cast<LinkHead*>(heap_.data() + mailbox_bytes() * size_t(r));
   peer.mailbox = std::make_unique<Mailbox>(wire, own);
-  links_[size_t(r)] = {peer.mailbox.get(), mapped, heap_.size(), 0, 0, peer.endpoint.get(), false};
+  Link& link = links_[size_t(r)];
+  link = {.mailbox = peer.mailbox.get(),
+          .shared = mapped,
+          .shared_bytes = heap_.size(),
+          .endpoint = peer.endpoint.get()};
+  if (mapped != nullptr) link.commons = commons_in(mapped, r);
 }
 
 Status Rank::run(Call call, bool in_place) {

@@ -26,6 +26,8 @@ struct World {
   // Has this rank more peers, in the same call, that map no memory? Those of an unmapped fabric all have.
   std::function<bool(int rank)> network = [](int) { return false; };
   size_t eager_bytes = 0;  // Call::eager_bytes
+  // Do ranks have commons, and do they share cores there? Of fabrics that map memory.
+  enum class Common : uint8_t { none, a_core_each, crowded } common = Common::none;
   // Some rank's call failed: the others of that call end with Code::aborted when they get no further.
   std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
 };
@@ -63,6 +65,9 @@ class Rank {
   void poll();
   std::byte* input() noexcept { return buffer(0); }
   std::byte* output() noexcept { return buffer(1); }
+  bool has_commons() const noexcept {
+    return setup_.common != World::Common::none && setup_.fabric.mapped && setup_.ranks > 1;
+  }
 
  private:
   struct Peer {

@@ -72,6 +72,11 @@ void Machine::rest() noexcept {
 
 void Machine::start() noexcept {
   if (!status_.ok()) status_ = Status();
+  if (takes_commons()) return start_common();
+  start_program();
+}
+
+void Machine::start_program() noexcept {
   const Schedule& s = *call_.schedule;
   actions_ = uint32_t(s.actions.size());
   windows_ = s.lanes == 1 ? kStreams : kStreams / s.lanes;
@@ -115,7 +120,11 @@ void Machine::begin_segment(uint32_t w, uint32_t segment) noexcept {
 bool Machine::step() noexcept {
   moved_ = false;
   if (!status_.ok()) return true;
-  if (round_) return step_round();
+  if (common_.stage != Common::Stage::none) return step_common();
+  return round_ ? step_round() : step_actions();
+}
+
+bool Machine::step_actions() noexcept {
   bool again = true;
   while (again && segments_left_ > 0) {
     again = false;
@@ -203,6 +212,7 @@ int32_t Machine::peer_awaited(const Enabled& e) const noexcept {
 }
 
 int32_t Machine::awaited(uint32_t& from) const noexcept {
+  if (common_.stage != Common::Stage::none) return common_awaited(from);
   while (from < active_count_) {
     const int32_t peer = peer_awaited(active_[from++]);
     if (peer != kLocal) return peer;
@@ -211,6 +221,7 @@ int32_t Machine::awaited(uint32_t& from) const noexcept {
 }
 
 std::string Machine::waiting_for() const {
+  if (common_.stage != Common::Stage::none) return common_waiting_for();
   const Schedule& s = *call_.schedule;
   std::string text;
   std::vector<int32_t> named;
@@ -226,6 +237,7 @@ std::string Machine::waiting_for() const {
 }
 
 bool Machine::sees_other_call(int32_t* rank) const noexcept {
+  if (common_.stage != Common::Stage::none) return common_sees_other_call(rank);
   const Schedule& s = *call_.schedule;
   for (uint32_t i = 0; i < active_count_; i++) {
     const uint32_t w = active_[i].w;

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "collectives/codec/codec.h"
+#include "collectives/machine/real/commons.h"
 #include "collectives/machine/real/layout.h"
 #include "collectives/machine/real/schedule.h"
 #include "collectives/reduce/reduce.h"
@@ -22,6 +23,7 @@ namespace plait::collectives::real {
 // What the machine knows of a peer. Owned by the communicator.
 struct Link {
   transport::Mailbox* mailbox = nullptr;
+  Commons* commons = nullptr;    // the peer's, where it is mapped
   std::byte* shared = nullptr;  // the peer's shared memory as mapped here, or null
   uint64_t shared_bytes = 0;
   uint64_t output_offset = 0;  // where the peer's output lies in it, in operation output_of
@@ -58,6 +60,7 @@ struct Call {
   // receiver, which may wait for a core.
   size_t eager_bytes = 0;
   bool network = false;  // some of the peers do not map memory
+  bool common = false;   // may be done on the commons; alike on all ranks
   // Of schedules with wires; else null. The layout is even, and segments are such that a stream buffers the
   // longest wire: fit_segments().
   const codec::Codec* codec = nullptr;
@@ -112,6 +115,9 @@ class Machine {
   Machine(std::vector<Link>& links, Allocate scratch, Import import, void* context)
       : links_(links), allocate_(scratch), import_(import), context_(context) {}
 
+  // Gives it commons (Call::common): `own` is this rank's, which all other ranks map. `crowded`, of all ranks
+  // alike: they share cores.
+  void share(Commons* own, bool crowded);
   // Makes room for a call; nothing may be running. Code::memory when there is none.
   Status prepare(const Call& call);
   // Is there room for it already?
@@ -149,6 +155,10 @@ class Machine {
 
   // Who is waited for and for what: "rank 2 (recv chunk 3+1 ...)", for errors. Allocates.
   std::string waiting_for() const;
+  // Is each of them, as far as is known, on another core than this rank? Then it gains nothing by giving way.
+  bool awaits_others_cores() noexcept;
+  // How many ranks were on the core that this one was on when they last came to the commons; 0: not known.
+  int32_t ranks_on_core() const noexcept;
   // One of them after the other, some perhaps twice: `from` is 0 at first. -1: no more.
   int32_t awaited(uint32_t& from) const noexcept;
   // Does the next message of a peer that is waited for belong to another call? Then *rank is that peer.
@@ -192,7 +202,55 @@ class Machine {
     uint32_t sent = 0, received = 0;
   };
 
+  // An operation on the commons.
+  struct Common {
+    enum class Stage : uint8_t { none, gather, fold, drain };
+    Commons* own = nullptr;  // null: there are none
+    bool crowded = false;
+    bool small = false;  // the lines hold the values
+    uint32_t core = 0;   // that this rank is on, where they share cores ...
+    uint32_t neighbour = 1;  // ... and how far from it somebody is who was last awaited there
+    Stage stage = Stage::none;
+    uint32_t sequence = 0;  // of the latest operation on them
+    bool last = false;      // crowded: this rank was the last to come
+    uint32_t pause = 0;     // so many that could be done on them are not
+    uint32_t seen = 0;      // ranks, from the next one on, that are as far
+    uint64_t word = 0;      // what all lines must say
+    uint32_t pieces = 0;    // crowded: of all ranks
+    size_t bytes = 0, cursor = 0;
+    std::vector<const std::byte*> inputs;  // by rank
+    std::vector<std::byte*> outputs;
+  };
+  bool takes_commons() noexcept;
+  void start_common() noexcept;
+  bool step_common() noexcept;
+  bool end_common() noexcept;
+  void wake_all() noexcept;
+  void note_core() noexcept;
+  const transport::Line& common_line(int32_t rank) const noexcept;
+  int32_t common_peer(uint32_t distance) const noexcept;
+  bool see_all() noexcept;
+  Commons& first_commons() const noexcept;
+  bool all_came() noexcept;
+  void find_for_all() noexcept;
+  void take_found() noexcept;
+  void fold_values(std::byte* output) noexcept;
+  bool take_offers() noexcept;
+  void fold_common(size_t from, size_t bytes) noexcept;
+  bool fold_share() noexcept;
+  Commons::Turn& common_turn() const noexcept { return first_commons().turn[common_.sequence % kCommonTurns]; }
+  std::pair<size_t, size_t> common_share(size_t rank) const noexcept;
+  uint32_t common_pieces(size_t rank) const noexcept;
+  bool fold_pieces() noexcept;
+  bool all_is_made() noexcept;
+  bool common_awaits(int32_t peer) const noexcept;
+  int32_t common_awaited(uint32_t& from) const noexcept;
+  std::string common_waiting_for() const;
+  bool common_sees_other_call(int32_t* rank) const noexcept;
+
   int32_t peer_awaited(const Enabled& e) const noexcept;
+  void start_program() noexcept;
+  bool step_actions() noexcept;
   void start_round() noexcept;
   bool step_round() noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
@@ -293,6 +351,7 @@ class Machine {
   uint32_t windows_ = 1, actions_ = 0;
   uint32_t segments_left_ = 0;
   bool moved_ = false;
+  Common common_;
   bool round_ = false;     // the call runs as one round ...
   uint32_t round_at_ = 0;  // ... and this is next in Schedule::round
   Bound scratch_;

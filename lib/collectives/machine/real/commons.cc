@@ -1,0 +1,361 @@
+// How the machine does an allreduce on the commons: show, look at all, fold.
+#include "collectives/machine/real/commons.h"
+
+#include <sched.h>
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/machine/real/descriptor.h"
+#include "collectives/machine/real/machine.h"
+
+namespace plait::collectives::real {
+
+using namespace transport;
+
+void Machine::share(Commons* own, bool crowded) {
+  common_.own = own;
+  common_.crowded = crowded;
+  common_.inputs.resize(links_.size());
+  common_.outputs.resize(links_.size());
+}
+
+// Alike on all ranks: it depends on nothing but the calls so far and what all of them saw.
+bool Machine::takes_commons() noexcept {
+  if (!call_.common) return false;
+  common_.bytes = size_t(call_.layout.elements) * call_.layout.element_bytes;
+  // A pair with a core each: lines that come one by one are faster.
+  if (links_.size() == 2 && !common_.crowded && common_.bytes <= kInlineBytes) return false;
+  if (common_.bytes <= kCommonBytes) return true;
+  if (common_.crowded && common_.bytes * links_.size() > kCommonCrowdedBytes) return false;
+  if (common_.pause == 0) return true;
+  common_.pause--;
+  return false;
+}
+
+void Machine::start_common() noexcept {
+  const uint32_t turn = ++common_.sequence % kCommonTurns;
+  Commons& own = *common_.own;
+  Line& line = own.line[turn];
+  uint32_t tag = call_.tag;
+  common_.small = common_.bytes <= kCommonBytes;
+  if (common_.small) {
+    std::byte* const to = common_.bytes <= kLinePayload ? line.payload : own.values[turn];
+    if (common_.bytes == 8) {  // what latency is measured with
+      std::memcpy(to, call_.input.data, 8);
+    } else if (common_.bytes > 0) {
+      std::memcpy(to, call_.input.data, common_.bytes);
+    }
+  } else {
+    const bool shared = call_.input.shared && call_.output.shared;
+    const CommonOffer offer{shared ? call_.input.offset : kNotShared,
+                            shared ? call_.output.offset : kNotShared};
+    std::memcpy(line.payload, &offer, sizeof offer);
+    tag |= kDescriptorBit;
+    own.turn[turn].taken.store(0, std::memory_order_relaxed);
+  }
+  if (common_.crowded) note_core();
+  common_.word = line_word(common_.sequence, tag);
+  line.word.store(common_.word, std::memory_order_release);
+  prefetch_for_write(&own.line[(turn + 1) % kCommonTurns]);
+  common_.stage = Common::Stage::gather;
+  common_.seen = 1;
+  common_.cursor = 0;
+  if (!common_.crowded) return wake_all();
+  // Nobody looks at the line but who comes last.
+  const uint32_t came = first_commons().came.fetch_add(1, std::memory_order_acq_rel) + 1;
+  common_.last = came == common_.sequence * uint32_t(links_.size());
+}
+
+// Seldom another one: the line stays with those who read it.
+void Machine::note_core() noexcept {
+  common_.core = uint32_t(sched_getcpu());
+  if (common_.own->core.load(std::memory_order_relaxed) != common_.core)
+    common_.own->core.store(common_.core, std::memory_order_relaxed);
+}
+
+// Looks at lines of those only that are on this core: the others' are on their way to be written.
+bool Machine::awaits_others_cores() noexcept {
+  if (common_.stage == Common::Stage::none || !common_.crowded) return false;
+  const auto awaits_here = [this](uint32_t distance) {
+    const int32_t peer = common_peer(distance);
+    return links_[size_t(peer)].commons->core.load(std::memory_order_relaxed) == common_.core &&
+           common_awaits(peer);
+  };
+  if (awaits_here(common_.neighbour)) return false;
+  for (uint32_t k = 1; k < links_.size(); k++) {
+    if (!awaits_here(k)) continue;
+    common_.neighbour = k;
+    return false;
+  }
+  return true;
+}
+
+int32_t Machine::ranks_on_core() const noexcept {
+  if (common_.sequence == 0 || !common_.crowded) return 0;
+  return 1 + int32_t(std::count_if(links_.begin(), links_.end(), [this](const Link& link) {
+           return link.commons != nullptr &&
+                  link.commons->core.load(std::memory_order_relaxed) == common_.core;
+         }));
+}
+
+void Machine::wake_all() noexcept {
+  for (Link& link : links_)
+    if (link.endpoint != nullptr) link.endpoint->notify();
+}
+
+bool Machine::step_common() noexcept {
+  if (common_.stage == Common::Stage::gather) {
+    if (common_.crowded ? !all_came() : !see_all()) return false;
+    if (common_.small) {
+      if (!common_.crowded) fold_values(call_.output.data);
+      if (common_.crowded) take_found();
+      return end_common();
+    }
+    if (!take_offers()) {
+      end_common();
+      if (!status_.ok()) return true;
+      common_.pause = kCommonPause;
+      start_program();
+      if (!status_.ok()) return true;
+      return round_ ? step_round() : step_actions();
+    }
+    moved_ = true;
+    common_.stage = Common::Stage::fold;
+    if (common_.crowded) {
+      common_.seen = 0;
+      common_.pieces = 0;
+      for (size_t r = 0; r < links_.size(); r++) common_.pieces += common_pieces(r);
+    }
+  }
+  if (common_.stage == Common::Stage::fold && !(common_.crowded ? fold_pieces() : fold_share())) return false;
+  return all_is_made() && end_common();
+}
+
+bool Machine::end_common() noexcept {
+  common_.stage = Common::Stage::none;
+  moved_ = true;
+  return true;
+}
+
+const Line& Machine::common_line(int32_t rank) const noexcept {
+  return (rank == call_.schedule->program.rank ? common_.own : links_[size_t(rank)].commons)
+      ->line[common_.sequence % kCommonTurns];
+}
+
+// Nearest first, so that not all look at the same rank at once.
+bool Machine::see_all() noexcept {
+  const uint32_t ranks = uint32_t(links_.size());
+  for (; common_.seen < ranks; common_.seen++) {
+    if (common_line(common_peer(common_.seen)).word.load(std::memory_order_acquire) != common_.word)
+      return false;
+  }
+  return true;
+}
+
+Commons& Machine::first_commons() const noexcept {
+  return call_.schedule->program.rank == 0 ? *common_.own : *links_[0].commons;
+}
+
+// The last one looks at all lines; it finds none but its own kind, or all wait until somebody tells why not.
+bool Machine::all_came() noexcept {
+  const std::atomic<uint64_t>& word = first_commons().found[common_.sequence % kCommonTurns].word;
+  if (common_.last && word.load(std::memory_order_relaxed) != common_.word) {
+    if (!see_all()) return false;
+    find_for_all();
+  }
+  return word.load(std::memory_order_acquire) == common_.word;
+}
+
+void Machine::find_for_all() noexcept {
+  const uint32_t turn = common_.sequence % kCommonTurns;
+  Line& found = first_commons().found[turn];
+  if (!common_.small) {
+    common_turn().made.store(0, std::memory_order_relaxed);
+  } else if (common_.bytes <= kLinePayload) {
+    fold_values(found.payload);
+  } else {
+    // Nobody reads this rank's own any more.
+    fold_values(common_.own->values[turn]);
+    const int32_t me = call_.schedule->program.rank;
+    std::memcpy(found.payload, &me, sizeof me);
+  }
+  found.word.store(common_.word, std::memory_order_release);
+  wake_all();
+}
+
+void Machine::take_found() noexcept {
+  const uint32_t turn = common_.sequence % kCommonTurns;
+  const Line& found = first_commons().found[turn];
+  const std::byte* from = found.payload;
+  if (common_.bytes > kLinePayload) {
+    uint32_t rank;
+    std::memcpy(&rank, found.payload, sizeof rank);
+    if (rank >= links_.size()) return fail(Code::internal, "a sum is with no rank: please report it");
+    from = (int32_t(rank) == call_.schedule->program.rank ? common_.own : links_[rank].commons)->values[turn];
+  }
+  if (common_.bytes > 0) std::memcpy(call_.output.data, from, common_.bytes);
+}
+
+int32_t Machine::common_peer(uint32_t distance) const noexcept {
+  const uint32_t to = uint32_t(call_.schedule->program.rank) + distance;
+  return int32_t(to < links_.size() ? to : to - uint32_t(links_.size()));
+}
+
+void Machine::fold_values(std::byte* output) noexcept {
+  if (common_.bytes == 0) return;
+  const uint32_t turn = common_.sequence % kCommonTurns;
+  for (size_t r = 0; r < links_.size(); r++) {
+    const Commons* c = int32_t(r) == call_.schedule->program.rank ? common_.own : links_[r].commons;
+    common_.inputs[r] = common_.bytes <= kLinePayload ? c->line[turn].payload : c->values[turn];
+  }
+  call_.fold({common_.inputs.data(), uint32_t(links_.size()), &output, 1,
+              common_.bytes >> call_.layout.element_shift, call_.ranks, Store::plain, kNoOperand, &call_.op});
+}
+
+// Where everybody's buffers lie. False: somebody's are of plain memory, or nowhere.
+bool Machine::take_offers() noexcept {
+  bool all = true;
+  for (size_t r = 0; r < links_.size(); r++) {
+    if (int32_t(r) == call_.schedule->program.rank) {
+      common_.inputs[r] = call_.input.data;
+      common_.outputs[r] = call_.output.data;
+      all = all && call_.input.shared && call_.output.shared;
+      continue;
+    }
+    const Link& link = links_[r];
+    CommonOffer offer;
+    std::memcpy(&offer, common_line(int32_t(r)).payload, sizeof offer);
+    if (offer.input == kNotShared) {
+      all = false;
+    } else if (!in_bounds(offer.input, common_.bytes, link.shared_bytes) ||
+               !in_bounds(offer.output, common_.bytes, link.shared_bytes)) {
+      fail(Code::internal,
+           "rank " + std::to_string(r) + " told of buffers outside of its shared memory: please report it");
+      return false;
+    } else {
+      common_.inputs[r] = link.shared + offer.input;
+      common_.outputs[r] = link.shared + offer.output;
+    }
+  }
+  return all;
+}
+
+void Machine::fold_common(size_t from, size_t bytes) noexcept {
+  const std::byte* inputs[kMaxOperands];
+  std::byte* outputs[kMaxOperands];
+  const auto ranks = uint32_t(links_.size());
+  for (uint32_t r = 0; r < ranks; r++) {
+    inputs[r] = common_.inputs[r] + from;
+    outputs[r] = common_.outputs[r] + from;
+  }
+  call_.fold({inputs, ranks, outputs, ranks, bytes >> call_.layout.element_shift, call_.ranks, call_.store,
+              kNoOperand, &call_.op});
+}
+
+std::pair<size_t, size_t> Machine::common_share(size_t rank) const noexcept {
+  const size_t share = round_up((common_.bytes + links_.size() - 1) / links_.size(), kGranuleBytes);
+  const size_t begin = std::min(rank * share, common_.bytes);
+  return {begin, std::min(begin + share, common_.bytes)};
+}
+
+// This rank's share, a stride at a time. False: there is more.
+bool Machine::fold_share() noexcept {
+  const auto [begin, end] = common_share(size_t(call_.schedule->program.rank));
+  const size_t from = begin + common_.cursor, piece = std::min(kCommonStride, end - from);
+  if (piece > 0) fold_common(from, piece);
+  common_.cursor += piece;
+  moved_ = true;
+  if (from + piece < end) return false;
+  common_.own->done.store(common_.sequence, std::memory_order_release);
+  wake_all();
+  common_.stage = Common::Stage::drain;
+  common_.seen = 1;
+  return true;
+}
+
+uint32_t Machine::common_pieces(size_t rank) const noexcept {
+  const auto [begin, end] = common_share(rank);
+  return uint32_t((end - begin + kCommonPiece - 1) / kCommonPiece);
+}
+
+// A piece of this rank's share, or of one of those on its core: what a core folds again and again stays in
+// its cache. False: there may be more.
+bool Machine::fold_pieces() noexcept {
+  const uint32_t turn = common_.sequence % kCommonTurns;
+  moved_ = true;
+  for (; common_.seen < links_.size(); common_.seen++) {
+    const auto rank = size_t(common_peer(common_.seen));
+    Commons& of = common_.seen == 0 ? *common_.own : *links_[rank].commons;
+    if (common_.seen > 0 && of.core.load(std::memory_order_relaxed) != common_.core) continue;
+    const uint32_t pieces = common_pieces(rank);
+    if (of.turn[turn].taken.load(std::memory_order_relaxed) >= pieces) continue;
+    common_.own->busy.store(common_.sequence, std::memory_order_relaxed);
+    const uint32_t piece = of.turn[turn].taken.fetch_add(1, std::memory_order_relaxed);
+    if (piece >= pieces) continue;
+    const auto [begin, end] = common_share(rank);
+    const size_t from = begin + size_t(piece) * kCommonPiece;
+    fold_common(from, std::min(kCommonPiece, end - from));
+    if (common_turn().made.fetch_add(1, std::memory_order_acq_rel) + 1 == common_.pieces) wake_all();
+    return false;
+  }
+  common_.own->busy.store(0, std::memory_order_relaxed);
+  common_.stage = Common::Stage::drain;
+  return true;
+}
+
+bool Machine::all_is_made() noexcept {
+  if (common_.crowded) return common_turn().made.load(std::memory_order_acquire) == common_.pieces;
+  for (; common_.seen < links_.size(); common_.seen++) {
+    const Commons& peer = *links_[size_t(common_peer(common_.seen))].commons;
+    if (peer.done.load(std::memory_order_acquire) != common_.sequence) return false;
+  }
+  return true;
+}
+
+bool Machine::common_awaits(int32_t peer) const noexcept {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  const Commons& c = *links_[size_t(peer)].commons;
+  if (common_.stage == Common::Stage::gather) return common_line(peer).word.load(relaxed) != common_.word;
+  return common_.crowded ? c.busy.load(relaxed) == common_.sequence
+                         : c.done.load(relaxed) != common_.sequence;
+}
+
+// Whom the operation waits for, one after the other.
+int32_t Machine::common_awaited(uint32_t& from) const noexcept {
+  for (from = std::max(from, 1u); from < links_.size();) {
+    const int32_t peer = common_peer(from++);
+    if (common_awaits(peer)) return peer;
+  }
+  return kLocal;
+}
+
+std::string Machine::common_waiting_for() const {
+  std::string text;
+  uint32_t from = 0;
+  for (int named = 0; named < 8; named++) {
+    const int32_t peer = common_awaited(from);
+    if (peer == kLocal) break;
+    text += (text.empty() ? "rank " : ", rank ") + std::to_string(peer);
+    text += common_.stage == Common::Stage::gather ? " (to show its values)" : " (folding its share)";
+  }
+  return text;
+}
+
+bool Machine::common_sees_other_call(int32_t* rank) const noexcept {
+  if (common_.stage != Common::Stage::gather) return false;
+  for (uint32_t k = 1; k < links_.size(); k++) {
+    const int32_t peer = common_peer(k);
+    const uint64_t word = common_line(peer).word.load(std::memory_order_acquire);
+    uint32_t tag;
+    // It is in another call on the commons, or sent a message of one.
+    if (word == common_.word) continue;
+    if (uint32_t(word >> 32) != common_.sequence && !links_[size_t(peer)].mailbox->in(0).peek_tag(&tag)) {
+      continue;
+    }
+    *rank = peer;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace plait::collectives::real

@@ -1,0 +1,108 @@
+// Allreduces on the commons, among operations that are not, with a core each and crowded.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "job.h"
+#include "moods.h"
+
+namespace plait::collectives::real::test {
+namespace {
+
+using How = World::Common;
+
+World world(int ranks, uint64_t seed, How how) {
+  return {.ranks = ranks, .fabric = moods(2 * seed), .eager_bytes = eager(2 * seed), .common = how};
+}
+
+const Algorithm* allreduce(const char* name) { return find_algorithm(Collective::allreduce, name); }
+
+class OnTheCommons : public testing::TestWithParam<std::tuple<How, int>> {
+ protected:
+  How how() const { return std::get<0>(GetParam()); }
+  uint64_t seed() const { return uint64_t(std::get<1>(GetParam())); }
+};
+
+// Half of the jobs are such allreduces, the others whatever the table has.
+TEST_P(OnTheCommons, EveryElementIsRight) {
+  for (int ranks : {2, 3, 4, 8}) {
+    SCOPED_TRACE(ranks);
+    run_ranks(world(ranks, seed(), how()), [&](int rank, Rank& r) -> Status {
+      std::mt19937_64 random(seed() * 77 + uint64_t(ranks));
+      const auto table = algorithms();
+      for (int k = 0; k < 24; k++) {
+        const Algorithm* common = allreduce(random() % 2 == 0 ? "direct" : "all_to_all");
+        const Algorithm& row = random() % 2 == 0 ? *common : table[random() % table.size()];
+        const Job job = random_job(random, row, ranks);
+        if (row.accepts(ranks)) PLAIT_TRY(run_job(job, rank, r));
+      }
+      return {};
+    });
+  }
+}
+
+// From nothing over what fits a line, what is shown, and what is told the place of, to several pieces and
+// strides.
+TEST_P(OnTheCommons, OfEverySize) {
+  for (int ranks : {2, 5}) {
+    run_ranks(world(ranks, seed(), how()), [&](int rank, Rank& r) -> Status {
+      for (bool in_place : {true, false}) {
+        for (uint64_t count : {0, 1, 2, 13, 14, 15, 255, 256, 257, 4096, 8191, 8193, 100'003, 300'000}) {
+          const Job job{
+              .algorithm = allreduce("direct"), .ranks = ranks, .in_place = in_place, .count = count};
+          PLAIT_TRY(run_job(job, rank, r));
+        }
+      }
+      return {};
+    });
+  }
+}
+
+// Where somebody has plain memory all go the usual way, and nobody asks again for a while.
+TEST_P(OnTheCommons, PlainMemoryTakesTheUsualWay) {
+  World setup = world(4, seed(), how());
+  setup.shared = [](int rank) { return rank == 2 ? Shared::none : Shared::input_and_output; };
+  run_ranks(setup, [&](int rank, Rank& r) -> Status {
+    std::mt19937_64 random(seed());
+    for (uint32_t k = 0; k < 2 * kCommonPause + 5; k++) {
+      const Job job{
+          .algorithm = allreduce("direct"), .ranks = 4, .in_place = k % 3 == 0, .count = random() % 2000};
+      PLAIT_TRY(run_job(job, rank, r));
+    }
+    return {};
+  });
+}
+
+// Who folds an element does not show.
+TEST_P(OnTheCommons, TheBitsAreThoseOfTheProgram) {
+  constexpr int kRanks = 5;
+  for (uint64_t count : {11u, 200u, 30'000u}) {
+    std::vector<float> results[2][kRanks];
+    for (How each : {How::none, how()}) {
+      run_ranks(world(kRanks, seed(), each), [&](int rank, Rank& r) -> Status {
+        std::mt19937_64 random(seed() * kRanks + uint64_t(rank));
+        std::uniform_real_distribution<float> values(-1, 1);
+        const Job job{.algorithm = allreduce("direct"), .ranks = kRanks, .in_place = true, .count = count};
+        const View view(job, rank);
+        auto* data = reinterpret_cast<float*>(r.output());
+        for (uint64_t i = 0; i < count; i++) data[i] = values(random) * std::exp2(float(random() % 20));
+        PLAIT_TRY(call_job(job, view, rank, r));
+        results[each != How::none][rank].assign(data, data + count);
+        return {};
+      });
+    }
+    for (const auto& result : results[1]) {
+      ASSERT_EQ(result.size(), count);
+      EXPECT_EQ(std::memcmp(result.data(), results[0][0].data(), count * sizeof(float)), 0) << count;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, OnTheCommons,
+                         testing::Combine(testing::Values(How::a_core_each, How::crowded),
+                                          testing::Range(1, 4)));
+
+}  // namespace
+}  // namespace plait::collectives::real::test
