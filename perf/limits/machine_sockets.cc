@@ -1,5 +1,5 @@
 // TCP on loopback, and io_uring over it: bare system calls.
-#include "limits.h"
+#include "machine.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // From core to core: a flag, and how long a sleeper takes to wake.
-#include "limits.h"
+#include "machine.h"
 
 #include <linux/futex.h>
 #include <sys/eventfd.h>
@@ -37,34 +37,6 @@ void flag() {
     }
     show("flag one-way", same_line ? "one line both ways" : "a line each way", v, "ns");
   }
-  // Both publish and read at once, payload beside the flag: an 8-byte 2-rank allreduce the symmetric way. The
-  // other way, one line carried there and back, costs twice "one line both ways".
-  std::vector<double> v;
-  struct alignas(64) L { std::atomic<uint64_t> seq; double x; };
-  L* l = (L*)f;
-  for (int r = 0; r < 15; r++) {
-    memset((void*)l, 0, 8192);
-    auto side = [&](int me, std::vector<double>* t) {
-      double acc = 0, t0 = 0;
-      for (uint64_t i = 1; i <= n; i++) {
-        if (t && i % 100 == 1) t0 = now();
-        L &m = l[me * 8 + (i & 1) * 2], &o = l[(1 - me) * 8 + (i & 1) * 2];
-        m.x = acc + i; m.seq.store(i, std::memory_order_release);
-        while (o.seq.load(std::memory_order_acquire) < i);
-        acc = o.x - m.x;
-        if (t && i % 100 == 0) t->push_back((now() - t0) / 100 * 1e9);
-      }
-    };
-    pid_t p = fork1();
-    if (!p) { pin(1); side(1, 0); _exit(0); }
-    pin(0);
-    std::vector<double> t;
-    side(0, &t);
-    waitpid(p, 0, 0);
-    std::sort(t.begin(), t.end());
-    v.push_back(t[t.size() / 2]);
-  }
-  show("8 B exchange, both store then load", "a line each, 2 deep", v, "ns");
 }
 
 // Time from the waker's call to the sleeper running, on the other core.

@@ -7,7 +7,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include "bench.h"
+#include "../peers/bench.h"
 
 struct Tcp : Ops {
   static constexpr size_t kPiece = 65160;  // 45 segments of 1448 bytes: 64 KiB and more is now fast, now slow

@@ -1,4 +1,4 @@
-// What the sections of limits share: clocks, cores, memory, lines of results.
+// What the sections of machine.cc share: clocks, cores, memory, lines of results.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -45,12 +45,11 @@ inline void add512(float* c, const float* a, const float* b, size_t n) {
     for (int j = 0; j < 64; j += 16) _mm512_store_ps(c + i + j, _mm512_add_ps(_mm512_load_ps(a + i + j), _mm512_load_ps(b + i + j)));
 }
 
-// Sections, a file each: limits_memory.cc, limits_cores.cc, limits_cma.cc, limits_sockets.cc.
+// Sections, a file each: machine_memory.cc, machine_cores.cc, machine_cma.cc, machine_sockets.cc.
 void mem();
 void reduce();
 void flag();
 void wake();
 void cma();
-void cma_allreduce();
 void tcp();
 void zc();

@@ -1,0 +1,117 @@
+// The limit of memory that all ranks map, from some KiB on: ranks tell each other where their buffers lie,
+// each does its share straight from inputs to outputs, and they tell each other that they are done. RANKS is
+// 2, 4 or 8.
+#include "kernels.h"
+#include "mail.h"
+#include "world.h"
+
+namespace {
+
+using limits::Store;
+
+constexpr size_t kAroundCaches = size_t{32}
+                                 << 20;  // bytes from which outputs that nobody has read are written so
+
+class Direct final : public limits::Ranks {
+ public:
+  explicit Direct(limits::World& world) : Ranks(world), mail_(world) {
+    if (size() != 2 && size() != 4 && size() != 8) exit(2);
+  }
+  float* alloc(size_t bytes) override { return world_.alloc(bytes); }
+
+  void allreduce(const float* in, float* out, size_t n) override {
+    arrive(in, out);
+    // Shares of whole cache lines.
+    const size_t lines = (n + limits::kWide - 1) / limits::kWide, ranks = size_t(size()), me = size_t(rank());
+    const size_t from = std::min(n, lines * me / ranks * limits::kWide);
+    const size_t to = std::min(n, lines * (me + 1) / ranks * limits::kWide);
+    if (in == out) {
+      sum_all<Store::cached>(from, to);
+    } else if (n * sizeof(float) >= kAroundCaches) {
+      sum_all<Store::around>(from, to);
+    } else {
+      sum_all<Store::ahead>(from, to);
+    }
+    leave();
+  }
+  void reduce_scatter(const float* in, float* out, size_t n) override {
+    arrive(in, out);
+    const float* blocks[limits::kMostRanks];
+    for (int q = 0; q < size(); ++q) blocks[q] = ins_[q] + n * size_t(rank());
+    if (size() == 2) limits::sum<2, 1, Store::ahead>(blocks, &out, 0, n);
+    if (size() == 4) limits::sum<4, 1, Store::ahead>(blocks, &out, 0, n);
+    if (size() == 8) limits::sum<8, 1, Store::ahead>(blocks, &out, 0, n);
+    leave();
+  }
+  void allgather(const float* in, float* out, size_t n) override {
+    arrive(in, out);
+    for (int q = 0; q < size(); ++q) take(out + n * size_t(q), ins_[q], n);
+    leave();
+  }
+  void alltoall(const float* in, float* out, size_t n) override {
+    arrive(in, out);
+    for (int q = 0; q < size(); ++q) take(out + n * size_t(q), ins_[q] + n * size_t(rank()), n);
+    leave();
+  }
+  void broadcast(float* b, size_t n, int root) override {
+    arrive(b, b);
+    if (rank() != root) take(b, ins_[root], n);
+    leave();
+  }
+  void barrier() override { arrive(nullptr, nullptr); }
+
+  // Between ranks 0 and 1. The sender waits until its buffer is its own again.
+  void send(const float* b, size_t, int to) override {
+    const uint64_t at = world_.offset_of(b);
+    mail_.put(to, &at, sizeof at);
+    mail_.take(to, nullptr, 0);
+  }
+  void recv(float* b, size_t n, int from) override {
+    uint64_t at = 0;
+    mail_.take(from, &at, sizeof at);
+    take(b, world_.at(from, at), n);
+    mail_.put(from, nullptr, 0);
+  }
+
+ private:
+  struct Told {
+    uint64_t in, out;
+  };
+
+  void arrive(const float* in, float* out) {
+    ins_[rank()] = in;
+    outs_[rank()] = out;
+    const Told mine{world_.offset_of(in), world_.offset_of(out)};
+    mail_.exchange(&mine, sizeof mine, [&](int q, const char* data) {
+      Told its;
+      memcpy(&its, data, sizeof its);
+      ins_[q] = world_.at(q, its.in);
+      outs_[q] = world_.at(q, its.out);
+    });
+  }
+  void leave() {
+    mail_.exchange(nullptr, 0, [](int, const char*) {});
+  }
+  template <Store How>
+  void sum_all(size_t from, size_t to) {
+    if (size() == 2) limits::sum<2, 2, How>(ins_, outs_, from, to);
+    if (size() == 4) limits::sum<4, 4, How>(ins_, outs_, from, to);
+    if (size() == 8) limits::sum<8, 8, How>(ins_, outs_, from, to);
+  }
+  static void take(float* to, const float* from, size_t n) {
+    const bool aligned = reinterpret_cast<uintptr_t>(to) % 64 == 0;
+    if (aligned && n * sizeof(float) >= kAroundCaches) {
+      limits::copy<Store::around>(to, from, n);
+    } else {
+      limits::copy<Store::ahead>(to, from, n);
+    }
+  }
+
+  limits::Mail mail_;
+  const float* ins_[limits::kMostRanks] = {};
+  float* outs_[limits::kMostRanks] = {};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return limits::launch<Direct>(argc, argv); }
