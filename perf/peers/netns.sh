@@ -28,7 +28,7 @@ END
 # Open MPI hands only named variables to other hosts.
 exported() {
   local v
-  for v in IMPL SYNC COLLS MIN MAX SIZES BUDGET PIN RT TOUCH; do printf -- '-x BENCH_%s ' "$v"; done
+  for v in BENCH_IMPL BENCH_SYNC BENCH_PIN BENCH_RT $(compgen -e BENCH_); do printf -- '-x %s ' "$v"; done | xargs -n 2 | sort -u | xargs
 }
 
 # The agent of both launchers: [options] host command..., as they would call rsh. Namespaces share /dev/shm, where Open

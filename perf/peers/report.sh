@@ -1,0 +1,184 @@
+# shellcheck shell=bash disable=SC2154,SC2034,SC2086 # variables come from, and go to, run; commands are words
+# The whole comparison in one command, within REPORT_MINUTES (28): writes the tables and pictures of docs/performance.md.
+# Sourced by run.
+#
+# A section has a quick round of all settings, from which the best two of each peer and size go on, and then rounds until its
+# share of the time is spent. In a round all take turns. A round before or after which the two cores are further apart than
+# they were at their nearest is thrown away (near, below).
+
+results=
+deadline=0 # of the whole, in $SECONDS
+shares_left=0
+nearest=
+in_section=
+
+K=1024
+M=1048576
+
+# points COLLECTIVES SIZES
+points() {
+  local c s all=
+  for c in ${1//,/ }; do
+    for s in ${2//,/ }; do all+=,$c:$s; done
+  done
+  echo "${all#,}"
+}
+
+# name|share of the time|ranks|where|environment|choice of settings: quick, that of another section, or a regex|points
+sections() {
+  local small=8,64,512 large=$((4 * K)),$((16 * K)),$((64 * K)),$((256 * K)),$M,$((4 * M)),$((16 * M)),$((64 * M)),$((256 * M))
+  local few=8,$((64 * K)),$M,$((16 * M)) alike='plait$|limit-combine|.*-def|impi-yield|ompi5?-rd'
+  cat <<END
+pair|330|2|here||quick|$(points allreduce_inplace,allreduce "$small,$large")
+touched|170|2|here|BENCH_TOUCH=1|pair|$(points allreduce_inplace "$large")
+others|260|2|here||quick|$(points reduce_scatter,allgather,broadcast,alltoall,pingpong,sendbw "8,$((4 * K)),$((64 * K)),$M,$((16 * M))"),barrier:8
+crowd4|130|4|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
+crowd8|150|8|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
+touched4|40|4|here|BENCH_TOUCH=1|crowd4|$(points allreduce_inplace $((64 * K)),$M)
+touched8|50|8|here|BENCH_TOUCH=1|crowd8|$(points allreduce_inplace $((64 * K)),$M)
+stragglers4|30|4|here|BENCH_MODE=stragglers BENCH_SIZES=$((64 * K))|$alike|-
+stragglers8|40|8|here|BENCH_MODE=stragglers BENCH_SIZES=$((64 * K))|$alike|-
+idle4|20|4|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.3|$alike|-
+idle8|25|8|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.3|$alike|-
+jitter|20|2|here|BENCH_MODE=jitter BENCH_SIZES=8|plait|limit-line|.*-def|-
+start|20|2|here|BENCH_MODE=start|plait|.*-def|-
+hosts2|150|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),pingpong:8
+hosts4|110|4|hosts||quick|$(points allreduce_inplace "$few")
+END
+}
+
+# How long two cores take to exchange a line, in microseconds: the host may move them together or apart.
+near() {
+  BENCH_IMPL=near BENCH_SYNC='' BENCH_MODE=sweep BENCH_TOUCH=0 BENCH_POINTS=allreduce_inplace:8 BENCH_PIN=1 BENCH_BUDGET=0.02 \
+    $prio timeout 10 "$B/limits/line" 2 2>>"$OUT/errors.log" | cut -d, -f7
+}
+less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
+# Is this distance that of the nearest so far?
+is_near() {
+  [ -n "$1" ] || return 0
+  if [ -z "$nearest" ] || less "$1" "$nearest"; then nearest=$1; fi
+  less "$1" "$(awk -v n="$nearest" 'BEGIN { print n * 1.6 + 0.02 }')"
+}
+
+# launch WHERE NAME ENVIRONMENT COMMAND
+launch() {
+  if [ "$1" = here ]; then one "${@:2}"; else one_across "${@:2}" | grep -v '^#'; fi
+}
+variants_of() { if [ "$1" = here ]; then peers "$2"; else peers_across $(($2 / 2)); fi; }
+
+# a_round WHERE RANKS CHOICE: CHOICE is a file of variants and their points, or a regex.
+a_round() {
+  local name envs cmd chosen
+  variants_of "$1" "$2" | while IFS='|' read -r name envs cmd; do
+    if [ -e "$3" ]; then
+      chosen=$(awk -v n="$name" '$1 == n { print $2 }' "$3")
+      [ -n "$chosen" ] || continue
+      BENCH_POINTS=$chosen launch "$1" "$name" "$envs" "$cmd"
+    elif [[ $name =~ ^($3)$ ]]; then
+      launch "$1" "$name" "$envs" "$cmd"
+    fi
+  done
+  [ "$1" = here ] || [ "$2" != 2 ] || iperf
+}
+
+# What the quick round takes is small: it chooses.
+quick_points() { tr , '\n' <<<"$1" | awk -F: -v most=$((16 * M)) '$2 <= most' | paste -sd,; }
+
+quick_round() {  # NAME RANKS WHERE POINTS
+  BENCH_BUDGET=0.008 BENCH_POINTS=$(quick_points "$4") limit=20 a_round "$3" "$2" '.*' | sed "s/^/$1,0,/" >>"$results"
+}
+
+# rounds NAME RANKS WHERE CHOICE SECONDS: at least one, and those for which there is time.
+rounds() {
+  local end=$((SECONDS + $5)) took=0 kept=0 discarded=0 in_a_row=0 start before after one=$OUT/round.csv
+  while ((kept == 0 || SECONDS + took <= end)) && ((SECONDS < deadline)); do
+    start=$SECONDS
+    before=$(near)
+    a_round "$3" "$2" "$4" >"$one"
+    after=$(near)
+    took=$((SECONDS - start))
+    if ((in_a_row < 2)) && ! { is_near "$before" && is_near "$after"; }; then
+      discarded=$((discarded + 1)) in_a_row=$((in_a_row + 1))
+      continue
+    fi
+    ((in_a_row < 2)) || echo "fact,far,$1" >>"$results"
+    kept=$((kept + 1)) in_a_row=0
+    sed "s/^/$1,$kept,/" "$one" >>"$results"
+    echo "fact,near,$before,$after" >>"$results"
+  done
+  echo "fact,rounds,$1,$kept,$discarded" >>"$results"
+}
+
+# section NAME RANKS WHERE ENVIRONMENT CHOICE POINTS SECONDS
+section() {
+  local v start=$SECONDS choice=$5
+  echo "# $1: $2 ranks, $7 s"
+  export BENCH_PIN
+  BENCH_PIN=$(pin_for "$2")
+  for v in $4; do export "${v?}"; done
+  [ "$3" = here ] || begin_hosts "$2"
+  export BENCH_BUDGET=${REPORT_BUDGET:-0.03}
+  [ "$5" != quick ] || quick_round "$1" "$2" "$3" "$6"
+  if [ "$6" != - ]; then
+    [ "$5" != quick ] || choice=$1
+    python3 "$here/report/choose.py" "$results" "$choice" "$6" >"$OUT/choice"
+    choice=$OUT/choice
+  fi
+  rounds "$1" "$2" "$3" "$choice" $(($7 - (SECONDS - start)))
+}
+
+begin_hosts() {
+  lab
+  lab_begin
+  add_pair
+  write_agent
+  export BENCH_RT=0
+  layout="$(($1 / 2)) $(($1 / 2))"
+}
+
+facts() {
+  local one
+  echo "fact,date,$(date -u +%Y-%m-%d)"
+  echo "fact,processor,$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores"
+  echo "fact,kernel,$(uname -sr)"
+  echo "fact,library,$(stat -Lc %s "$PLAIT_BUILD/lib/libplait.so")"
+  versions | while read -r one; do echo "fact,release,$one"; done
+  for one in line direct combine staged cma; do [ -x "$B/limits/$one" ] || echo "fact,missing,limits/$one"; done
+  for one in ompi ompi5 mpich mpich5 impi oneccl gloo; do [ -x "$B/bench_$one" ] || echo "fact,missing,$one"; done
+}
+
+# What is counted, not timed, and what a communicator keeps.
+counted() {
+  ninja -C "$PLAIT_BUILD" perf/bench_program perf/bench_memory >/dev/null 2>>"$OUT/errors.log" || return 0
+  "$PLAIT_BUILD/perf/bench_program" --growth 2>>"$OUT/errors.log" | sed 's/^/growth,1,/'
+  for ranks in 2 64; do
+    "$PLAIT_BUILD/tools/run/plait-run" -n $ranks --prefix none "$PLAIT_BUILD/perf/bench_memory" --large 1 2>>"$OUT/errors.log" |
+      sed "s/,/;/g; s/^/fact,memory $ranks,/"
+  done
+}
+
+report() {
+  local name share ranks where envs choice its
+  deadline=$((SECONDS + ${REPORT_MINUTES:-28} * 60 - 20))
+  results=$OUT/report-$(date +%Y%m%d-%H%M%S).csv
+  export PEERS_WAIT=${PEERS_WAIT:-5}
+  install_packages
+  install_wheels
+  build
+  [ -x "$B/bench_plait" ] || {
+    echo "run: there is no plait to measure" >&2
+    return 1
+  }
+  { facts && counted; } >"$results"
+  shares_left=$(sections | awk -F'|' '{ s += $2 } END { print s }')
+  while IFS='|' read -r name share rest; do
+    in_section=$(((deadline - SECONDS) * share / shares_left))
+    shares_left=$((shares_left - share))
+    its=${rest##*|} rest=${rest%|*}
+    IFS='|' read -r ranks where envs choice <<<"$rest"
+    [[ $name =~ ^(${REPORT_SECTIONS:-.*})$ ]] || continue
+    (section "$name" "$ranks" "$where" "$envs" "$choice" "$its" "$in_section") </dev/null || echo "# $name: no results"
+  done < <(sections)
+  python3 "$here/report/write.py" "$results" "${REPORT_DOCS:-$top/docs}"
+  echo "# results: $results"
+}

@@ -1,0 +1,96 @@
+"""What the rounds of a report measured.
+
+A line of the file is SECTION,ROUND,IMPLEMENTATION,COLLECTIVE,RANKS,DTYPE,BYTES,ITERATIONS,MEDIAN,P99,ALG,BUS,P999 (times in
+microseconds), SECTION,ROUND,WHAT,VALUE,UNIT, or fact,NAME,TEXT. Round 0 is the quick one of all settings.
+"""
+import collections
+import statistics
+
+OURS = ("limit", "plait")
+FAMILIES = ["ompi", "ompi5", "mpich", "mpich5", "impi", "oneccl", "ucc", "gloo", "torch"]
+NAMES = {"ompi": "Open MPI 4.1", "ompi5": "Open MPI 5.0", "mpich": "MPICH 4.0", "mpich5": "MPICH 5.0", "impi": "Intel MPI",
+         "oneccl": "oneCCL", "ucc": "UCC", "gloo": "Gloo", "torch": "torch", "plait": "plait", "plait-plain": "plait, plain memory",
+         "limit": "limit"}
+# Of which kind of memory a program of perf/limits is the limit.
+MAPPED = ("limit-line", "limit-direct", "limit-combine", "limit-tcp")
+PLAIN = ("limit-line", "limit-staged", "limit-cma", "limit-tcp")
+
+
+def family(variant):
+    return variant.split("-")[0]
+
+
+class Cell:
+    """One point of one variant: its medians by round, and whether only the quick round had it."""
+
+    def __init__(self):
+        self.rounds, self.quick, self.p999 = [], [], []
+
+    @property
+    def once(self):
+        return not self.rounds
+
+    @property
+    def us(self):
+        return statistics.median(self.rounds or self.quick)
+
+    @property
+    def spread(self):
+        values = self.rounds or self.quick
+        return min(values), max(values)
+
+
+class Results:
+    def __init__(self, path):
+        self.cells = collections.defaultdict(lambda: collections.defaultdict(Cell))  # (section, collective, bytes) -> variant
+        self.lines = collections.defaultdict(list)  # (section, what, unit)
+        self.facts = collections.defaultdict(list)
+        self.wrong = []
+        with open(path) as file:
+            for line in file:
+                self._add(line.strip())
+
+    def _add(self, line):
+        words = line.split(",")
+        if words[0] == "fact":
+            self.facts[words[1]].append(",".join(words[2:]))
+        elif len(words) == 5:
+            self.lines[words[0], words[2], words[4]].append(float(words[3]))
+        elif len(words) >= 12:
+            if words[8] == "WRONG":
+                self.wrong.append(line)
+                return
+            cell = self.cells[words[0], words[3], int(words[6])][words[2]]
+            (cell.rounds if int(words[1]) > 0 else cell.quick).append(float(words[8]))
+            if len(words) > 12 and words[12]:
+                cell.p999.append(float(words[12]))
+
+    def sizes(self, section, collective):
+        return sorted(b for s, c, b in self.cells if (s, c) == (section, collective))
+
+    def at(self, section, collective, size, variant):
+        return self.cells.get((section, collective, size), {}).get(variant)
+
+    def best(self, section, collective, size, wanted):
+        """(microseconds, variant) of the fastest of those for which wanted(variant); None where there is none."""
+        cells = self.cells.get((section, collective, size), {})
+        fit = [(c.us, v) for v, c in cells.items() if wanted(v)]
+        return min(fit) if fit else None
+
+    def best_of(self, section, collective, size, one):
+        return self.best(section, collective, size, lambda v: family(v) == one)
+
+    def best_peer(self, section, collective, size):
+        return self.best(section, collective, size, lambda v: family(v) not in OURS)
+
+    def limit(self, section, collective, size, kinds=MAPPED):
+        found = self.best(section, collective, size, lambda v: v in kinds)
+        return found[0] if found else None
+
+
+def number(x):
+    return f"{x:.3f}" if x < 1 else f"{x:.2f}" if x < 10 else f"{x:.1f}" if x < 100 else f"{x:.0f}"
+
+
+def size_text(n):
+    return f"{n >> 20} MiB" if n >= 1 << 20 else f"{n >> 10} KiB" if n >= 1024 else f"{n} B"
