@@ -1,0 +1,165 @@
+"""The tables of the document, as Markdown."""
+import aims
+from results import FAMILIES, MAPPED, NAMES, OURS, PLAIN, family, number, size_text
+
+KINDS = {"plait": MAPPED, "plait-plain": PLAIN}
+
+
+def table(head, rows):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(r) + " |" for r in rows])
+
+
+class Judged:
+    """plait at one point, beside limit and peers, and what was asked."""
+
+    def __init__(self, results, section, collective, size, plait):
+        cell = results.at(section, collective, size, plait)
+        self.us = cell.us if cell else None
+        self.limit = results.limit(section, collective, size, KINDS[plait])
+        self.peer = results.best_peer(section, collective, size)
+        self.aim = aims.aim_for(section, collective, size, plait)
+        self.of_limit = self.us / self.limit if self.us and self.limit else None
+        self.ahead = self.peer[0] / self.us if self.us and self.peer else None
+        defaults = results.best(section, collective, size, lambda v: family(v) not in OURS and v.endswith("-def"))
+        self.over_default = defaults[0] / self.us if self.us and defaults else None
+
+    def questions(self):
+        """(asked, measured, met) for each bound."""
+        aim = self.aim
+        if aim is None or self.us is None:
+            return []
+        found = []
+        if aim.us:
+            found.append((f"at most {aim.us:g} us", f"{number(self.us)} us", self.us <= aim.us))
+        if aim.limit and self.of_limit:
+            found.append((f"within {aim.limit:g} x limit", f"{self.of_limit:.2f}", self.of_limit <= aim.limit))
+        if aim.ahead and self.ahead:
+            asked = aim.ahead
+            if aim.section == "others" and self.limit and self.peer[0] > aims.FAR_PEER * self.limit and aim.plait == "plait":
+                asked = aims.FAR_AHEAD
+            found.append((f"{asked:g} x ahead" if asked > 1 else "not behind", f"{self.ahead:.2f}", self.ahead >= asked))
+        if aim.default and self.over_default:
+            found.append((f"{aim.default:g} x ahead of defaults", f"{self.over_default:.2f}", self.over_default >= aim.default))
+        return found
+
+
+def value(cell):
+    return "" if cell is None else number(cell.us) + ("°" if cell.once else "")
+
+
+def latencies(results, section, collective, plaits=("plait", "plait-plain")):
+    """All families by size, each at its best setting for the size; how far plait is from the limit and from the best of them."""
+    sizes = results.sizes(section, collective)
+    present = [f for f in FAMILIES if any(results.best_of(section, collective, b, f) for b in sizes)]
+    plaits = [p for p in plaits if any(results.at(section, collective, b, p) for b in sizes)]
+    head = [""] + ["limit"] * ("plait" in plaits) + ["plain limit"] * ("plait-plain" in plaits)
+    head += [NAMES[p] for p in plaits] + [NAMES[f] for f in present]
+    for p in plaits:
+        mark = "plain: " if p != "plait" else ""
+        head += [mark + "of limit", mark + "ahead", mark + "asked"]
+    rows = []
+    for b in sizes:
+        judged = [Judged(results, section, collective, b, p) for p in plaits]
+        row = [size_text(b) if b else "-"] + [number(j.limit) if j.limit else "-" for j in judged]
+        row += [value(results.at(section, collective, b, p)) for p in plaits]
+        for f in present:
+            best = results.best_of(section, collective, b, f)
+            row.append(value(results.at(section, collective, b, best[1])) if best else "-")
+        for j in judged:
+            row += [f"{j.of_limit:.2f}" if j.of_limit else "-", f"{j.ahead:.2f}" if j.ahead else "-", asked(j)]
+        rows.append(row)
+    return table(head, rows)
+
+
+def asked(judged):
+    return ", ".join(f"{what}{'' if met else ' (missed)'}" for what, _, met in judged.questions()) or "-"
+
+
+def settings(results, section, collective):
+    """Which setting of each family was the best at each size: what the columns above are."""
+    parts = []
+    for f in FAMILIES:
+        by = {}
+        for b in results.sizes(section, collective):
+            best = results.best_of(section, collective, b, f)
+            if best:
+                by.setdefault(best[1][len(f) + 1:], []).append(size_text(b) if b else "-")
+        if by:
+            parts.append(f"{NAMES[f]}: " + "; ".join(f"`{setting}` at {', '.join(at)}" for setting, at in by.items()))
+    return "Best settings. " + ". ".join(parts) + "." if parts else ""
+
+
+def modes(results, sections, collective, unit, scale=1):
+    """One row a variant, one column a section."""
+    sections = [s for s in sections if results.sizes(s, collective)]
+    points = [(s, results.sizes(s, collective)[0]) for s in sections]
+    names = sorted({v for s, b in points for v in results.cells[s, collective, b]}, key=order)
+    rows = []
+    for v in names:
+        cells = [results.at(s, collective, b, v) for s, b in points]
+        rows.append([f"`{v}`"] + [number(c.us * scale) if c else "-" for c in cells])
+    return table([unit] + [f"{s}" for s in sections], rows)
+
+
+def order(variant):
+    one = family(variant)
+    return (OURS.index(one) if one in OURS else 2, FAMILIES.index(one) if one in FAMILIES else 0, variant)
+
+
+def jitter(results):
+    sizes = results.sizes("jitter", "jitter")
+    if not sizes:
+        return ""
+    rows = []
+    for v in sorted(results.cells["jitter", "jitter", sizes[0]], key=order):
+        cell = results.at("jitter", "jitter", sizes[0], v)
+        seldom = sorted(cell.p999)[len(cell.p999) // 2] if cell.p999 else None
+        rows.append([f"`{v}`", number(cell.us), number(seldom) if seldom else "-", f"{seldom / cell.us:.1f}" if seldom else "-"])
+    return table(["8 B, 2 ranks", "median us", "99.9 % us", "ratio"], rows)
+
+
+def growth(results):
+    """(what, algorithm) -> {x: value}, of the counts that bench_program printed."""
+    found = {}
+    for (section, what, unit), values in results.lines.items():
+        if section == "growth":
+            kind, algorithm, x = what.split(" ")
+            found.setdefault((kind, algorithm, unit), {})[int(x)] = values[0]
+    return found
+
+
+def verdicts(results):
+    """Every aim with its worst point."""
+    rows = []
+    for aim in aims.AIMS:
+        worst = {}
+        for b in results.sizes(aim.section, aim.collective):
+            if not aim.covers(aim.section, aim.collective, b, aim.plait):
+                continue
+            for what, measured, met in Judged(results, aim.section, aim.collective, b, aim.plait).questions():
+                worst.setdefault(what, []).append((met, b, measured))
+        for what, points in worst.items():
+            missed = [p for p in points if not p[0]]
+            shown = ", ".join(f"{m} ({size_text(b)})" for _, b, m in (missed or points)[:6])
+            rows.append([f"{aim.section}, {aim.collective}", NAMES[aim.plait], what, shown, "missed" if missed else "met"])
+    return table(["section", "memory", "asked", "measured (where missed, else all)", ""], rows)
+
+
+def machine(results):
+    facts = results.facts
+    lines = [f"{', '.join(facts['date'])}; {', '.join(facts['processor'])}; {', '.join(facts['kernel'])}. Peers: "
+             + ", ".join(facts["release"]) + "."]
+    if facts["missing"]:
+        lines.append("Not there, and so not in the tables: " + ", ".join(facts["missing"]) + ".")
+    near = [float(x) for pair in facts["near"] for x in pair.split(",") if x]
+    if near:
+        lines.append(f"Two cores exchanged a line in {number(min(near))} to {number(max(near))} us.")
+    rounds = [r.split(",") for r in facts["rounds"]]
+    lines.append("Rounds (thrown away): " + ", ".join(f"{n} {kept} ({gone})" for n, kept, gone in rounds) + ".")
+    if facts["far"]:
+        lines.append("The cores stayed apart in: " + ", ".join(sorted(set(facts["far"]))) + ".")
+    if results.wrong:
+        lines.append(f"**Wrong results: {len(results.wrong)}**: " + "; ".join(results.wrong[:5]))
+    else:
+        lines.append("No result was wrong.")
+    return "\n".join(lines)

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""write.py RESULTS DOCS: puts the tables of a report into DOCS/performance.md, between its markers, and draws DOCS/performance-*.svg."""
+import pathlib
+import re
+import sys
+
+import plot
+import tables
+from results import FAMILIES, MAPPED, NAMES, PLAIN, Results
+
+OTHERS = ["reduce_scatter", "allgather", "broadcast", "alltoall", "pingpong", "sendbw"]
+
+
+def with_settings(results, section, collective):
+    return tables.latencies(results, section, collective) + "\n\n" + tables.settings(results, section, collective)
+
+
+def others(results):
+    parts = [f"{c}:\n\n{tables.latencies(results, 'others', c)}" for c in [*OTHERS, "barrier"] if results.sizes("others", c)]
+    return "\n\n".join(parts)
+
+
+def hosts(results, section):
+    parts = [f"{c}:\n\n{with_settings(results, section, c)}" for c in ("allreduce_inplace", "pingpong") if results.sizes(section, c)]
+    for (where, what, unit), values in results.lines.items():
+        if where == section:
+            parts.append(f"`{what}`, each way: {sorted(values)[len(values) // 2]:.2f} {unit}.")
+    found = results.at(section, "allreduce_inplace", 16 << 20, "plait")
+    if found:
+        parts.append(f"plait moves {(16 << 20) / found.us / 1e3:.2f} GB/s each way at 16 MiB, and sums.")
+    return "\n\n".join(parts)
+
+
+def growth_table(results):
+    rows = []
+    for (kind, algorithm, unit), by in sorted(tables.growth(results).items()):
+        rows.append([kind, algorithm] + [f"{by[x]:g}" if x in by else "-" for x in (2, 8, 64, 1024, 65536)] + [unit])
+    return tables.table(["", "algorithm", "2", "8", "64", "1024", "65536", "unit"], rows) if rows else ""
+
+
+def costs(results):
+    facts = results.facts
+    parts = []
+    if facts["library"]:
+        parts.append(f"`libplait.so`: {int(facts['library'][0]) / 1e6:.2f} MB.")
+    parts.append("The first result of 2 ranks, from the begin of `main()`, in ms:\n\n" + tables.modes(results, ["start"], "start", "", 1e-3))
+    parts.append("Memory of a process then, in KiB, shared pages shared out:\n\n" + tables.modes(results, ["start"], "memory", ""))
+    parts.append("Jitter: calls back to back, each timed by itself:\n\n" + tables.jitter(results))
+    return "\n\n".join(parts)
+
+
+def idle(results):
+    return tables.modes(results, ["idle4", "idle8"], "idle", "% of a core", 1e-4)
+
+
+def stragglers(results):
+    return tables.modes(results, ["stragglers4", "stragglers8"], "stragglers", "us an iteration")
+
+
+def crowd(results, n):
+    parts = [with_settings(results, f"crowd{n}", "allreduce_inplace"),
+             "Touched:\n\n" + tables.latencies(results, f"touched{n}", "allreduce_inplace")]
+    return "\n\n".join(parts)
+
+
+BLOCKS = {
+    "machine": tables.machine,
+    "aims": tables.verdicts,
+    "in-place": lambda r: with_settings(r, "pair", "allreduce_inplace"),
+    "out-of-place": lambda r: with_settings(r, "pair", "allreduce"),
+    "touched": lambda r: tables.latencies(r, "touched", "allreduce_inplace"),
+    "others": others,
+    "crowd4": lambda r: crowd(r, 4),
+    "crowd8": lambda r: crowd(r, 8),
+    "stragglers": stragglers,
+    "idle": idle,
+    "hosts2": lambda r: hosts(r, "hosts2"),
+    "hosts4": lambda r: hosts(r, "hosts4"),
+    "costs": costs,
+    "growth": growth_table,
+}
+
+
+def fill(text, results):
+    for name, block in BLOCKS.items():
+        begin, end = f"<!-- report: {name} begin -->", f"<!-- report: {name} end -->"
+        if begin not in text:
+            print(f"write.py: no marker for {name}", file=sys.stderr)
+            continue
+        pattern = re.escape(begin) + ".*?" + re.escape(end)
+        text = re.sub(pattern, lambda _: f"{begin}\n\n{block(results)}\n\n{end}", text, flags=re.S)
+    return text
+
+
+def latency_lines(results, section, collective):
+    sizes = results.sizes(section, collective)
+
+    def points(get):
+        return [(b, us) for b in sizes if (us := get(b))]
+
+    def best(one):
+        return lambda b: (found := results.best_of(section, collective, b, one)) and found[0]
+
+    def plait(variant):
+        return lambda b: (cell := results.at(section, collective, b, variant)) and cell.us
+
+    lines = [plot.Line(NAMES[v], points(plait(v)), "plait") for v in ("plait", "plait-plain")]
+    lines += [plot.Line(NAMES[f], points(best(f))) for f in FAMILIES]
+    lines.append(plot.Line("limit", points(lambda b: results.limit(section, collective, b, MAPPED)), "limit"))
+    if any(v in PLAIN and v not in MAPPED for b in sizes for v in results.cells[section, collective, b]):
+        lines.append(plot.Line("limit, plain memory", points(lambda b: results.limit(section, collective, b, PLAIN)), "limit"))
+    return lines
+
+
+PICTURES = {
+    "in-place": ("pair", "allreduce_inplace", "allreduce in place, 2 ranks"),
+    "out-of-place": ("pair", "allreduce", "allreduce out of place, 2 ranks"),
+    "touched": ("touched", "allreduce_inplace", "allreduce in place, buffers rewritten before each, 2 ranks"),
+    "crowd4": ("crowd4", "allreduce_inplace", "allreduce in place, 4 ranks on few cores"),
+    "crowd8": ("crowd8", "allreduce_inplace", "allreduce in place, 8 ranks on few cores"),
+    "hosts2": ("hosts2", "allreduce_inplace", "allreduce in place over TCP, 2 hosts"),
+    "hosts4": ("hosts4", "allreduce_inplace", "allreduce in place, 2 hosts of 2 ranks"),
+    **{c: ("others", c, f"{c}, 2 ranks") for c in OTHERS},
+}
+
+
+def pictures(results, docs):
+    for name, (section, collective, title) in PICTURES.items():
+        svg = plot.draw(title, "bytes", "us", latency_lines(results, section, collective))
+        if svg:
+            (docs / f"performance-{name}.svg").write_text(svg)
+    grown = tables.growth(results)
+    for kind in sorted({k for k, _, _ in grown}):
+        of_kind = {key: by for key, by in grown.items() if key[0] == kind}
+        unit = next(iter(of_kind))[2]
+        lines = [plot.Line(algorithm, by.items(), "plait" if "formula" not in algorithm else "limit") for (_, algorithm, _), by in of_kind.items()]
+        x_name = {"segments": "segments", "lanes": "lanes"}.get(kind, "ranks")
+        svg = plot.draw(f"{kind} a rank" if x_name == "ranks" else f"cost over {x_name}", x_name, unit, lines)
+        if svg:
+            (docs / f"performance-growth-{kind}.svg").write_text(svg)
+
+
+def main():
+    results, docs = Results(sys.argv[1]), pathlib.Path(sys.argv[2])
+    document = docs / "performance.md"
+    document.write_text(fill(document.read_text(), results))
+    pictures(results, docs)
+
+
+main()
