@@ -40,12 +40,16 @@ build_limits() {
   done
 }
 
-build() {
+build_bench_plait() {
   local at=$PLAIT_BUILD/lib
+  compile bench_plait g++ "${flags[@]}" "$here/bench_plait.cc" -I"$top/include" -L"$at" -Wl,-rpath,"$at" -lplait
+}
+
+build() {
   build_plait
   build_limits
   compile limits/machine g++ "${flags[@]}" "$limits_folder"/machine*.cc -lpthread
-  compile bench_plait g++ "${flags[@]}" "$here/bench_plait.cc" -I"$top/include" -L"$at" -Wl,-rpath,"$at" -lplait
+  build_bench_plait
   compile bench_ompi mpicxx.openmpi "${flags[@]}" "$here/bench_mpi.cc"
   compile bench_mpich mpicxx.mpich "${flags[@]}" "$here/bench_mpi.cc"
   compile_wheel ompi5 bench_mpi.cc -lmpi

@@ -149,8 +149,8 @@ facts() {
 
 # What is counted, not timed, and what a communicator keeps.
 counted() {
-  ninja -C "$PLAIT_BUILD" perf/bench_program perf/bench_memory >/dev/null 2>>"$OUT/errors.log" || return 0
-  "$PLAIT_BUILD/perf/bench_program" --growth 2>>"$OUT/errors.log" | sed 's/^/growth,1,/'
+  ninja -C "$PLAIT_BUILD" perf/bench_growth perf/bench_memory >/dev/null 2>>"$OUT/errors.log" || return 0
+  "$PLAIT_BUILD/perf/bench_growth" 2>>"$OUT/errors.log" | sed 's/^/growth,1,/'
   for ranks in 2 64; do
     "$PLAIT_BUILD/tools/run/plait-run" -n $ranks --prefix none "$PLAIT_BUILD/perf/bench_memory" --large 1 2>>"$OUT/errors.log" |
       sed "s/,/;/g; s/^/fact,memory $ranks,/"
