@@ -3,32 +3,54 @@
 #
 # The hosts and the ranks on them are those of tests/lab; launchers enter a namespace where they would log in to a host.
 
-# peers_across RANKS_PER_HOST: one line per variant: name|environment|command
+# peers_across RANKS_PER_HOST: one line per variant of what is built: name|environment|command
 peers_across() {
-  local each=$1 n=$((2 * $1)) where o m
+  local each=$1 n=$((2 * $1)) where yield="" o m w=$B/wheels
   where=$(address_of a):$each,$(address_of b):$each
-  o="mpirun.openmpi -np $n -H $where --bind-to none --mca plm rsh --mca plm_rsh_agent $lab_folder/agent"
-  o+=" --mca oob_tcp_if_include eth0 --mca pml ob1 --mca btl self,vader,tcp --mca btl_tcp_if_include eth0"
-  o+=" --mca btl_base_warn_component_unused 0 $(exported)"
-  [ "$n" -le "$(nproc)" ] || o+=" --mca mpi_yield_when_idle 1"
-  m="mpirun.mpich -np $n -hosts $where -bind-to none -launcher rsh -launcher-exec $lab_folder/agent -iface eth0"
-  [ "$each" -gt 1 ] || echo "limit-tcp|TCP_ROOT=$(address_of a)|ranks $B/bench_tcp"
+  [ "$n" -le "$(nproc)" ] || yield="--mca mpi_yield_when_idle 1"
+  o="-np $n -H $where --bind-to none $yield --mca pml ob1 --mca btl_tcp_if_include eth0 $(exported)"
+  m="-np $n -hosts $where -bind-to none -launcher rsh -launcher-exec $lab_folder/agent -iface eth0"
+  [ "$each" -gt 1 ] || echo "limit-tcp|TCP_ROOT=$(address_of a)|ranks $B/limits/tcp"
   cat <<END
 plait||ranks $B/bench_plait
 plait-plain|BENCH_OWN_MEMORY=0|ranks $B/bench_plait
-ompi-def||$o $B/bench_ompi
-ompi-ring||$o --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 $B/bench_ompi
-ompi-links2||$o --mca btl_tcp_links 2 $B/bench_ompi
-mpich-def|UCX_TLS=self,tcp UCX_NET_DEVICES=eth0|$m $B/bench_mpich
+END
+  [ ! -x "$B/bench_ompi" ] ||
+    openmpi_across ompi "mpirun.openmpi $o --mca plm rsh --mca plm_rsh_agent $lab_folder/agent --mca oob_tcp_if_include eth0
+      --mca btl self,vader,tcp --mca btl_base_warn_component_unused 0"
+  [ ! -x "$B/bench_ompi5" ] ||
+    openmpi_across ompi5 "$w/ompi5/bin/mpirun $o --prtemca plm ssh --prtemca plm_ssh_agent $lab_folder/agent
+      --prtemca prte_if_include eth0 --mca btl self,sm,tcp"
+  [ ! -x "$B/bench_mpich" ] || echo "mpich-def|UCX_TLS=self,tcp UCX_NET_DEVICES=eth0|mpirun.mpich $m $B/bench_mpich"
+  [ ! -x "$B/bench_mpich5" ] ||
+    echo "mpich5-def|UCX_TLS=self,tcp UCX_NET_DEVICES=eth0|$w/mpich5/bin/mpirun $m $B/bench_mpich5"
+  [ ! -x "$B/bench_impi" ] || intel_across "$n"
+  [ ! -x "$B/bench_gloo" ] || cat <<END
 gloo-def|BENCH_PIN=0|gloo_across
 gloo-pin|BENCH_PIN=1|gloo_across
 END
 }
 
+openmpi_across() {  # NAME LAUNCHER
+  local o
+  o=$(xargs <<<"$2")
+  cat <<END
+$1-def||$o $B/bench_$1
+$1-ring||$o --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4 $B/bench_$1
+$1-links2||$o --mca btl_tcp_links 2 $B/bench_$1
+END
+}
+
+intel_across() {  # RANKS
+  local at=$B/wheels/impi m
+  m="-np $1 -ppn $(($1 / 2)) -hosts $(address_of a),$(address_of b) -bootstrap rsh -bootstrap-exec $lab_folder/agent -iface eth0"
+  echo "impi-def|$(intel "$at") FI_PROVIDER=tcp FI_TCP_IFACE=eth0 I_MPI_PIN=0|$at/bin/mpiexec.hydra $m $B/bench_impi"
+}
+
 # Open MPI hands only named variables to other hosts.
 exported() {
   local v
-  for v in BENCH_IMPL BENCH_SYNC BENCH_PIN BENCH_RT $(compgen -e BENCH_); do printf -- '-x %s ' "$v"; done | xargs -n 2 | sort -u | xargs
+  for v in BENCH_IMPL BENCH_SYNC $(compgen -e BENCH_); do printf -- '-x %s ' "$v"; done | xargs -n 2 | sort -u | xargs
 }
 
 # The agent of both launchers: [options] host command..., as they would call rsh. Namespaces share /dev/shm, where Open

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2034,SC2086 # variables come from, and go to, run; commands are words
 # The whole comparison in one command, within REPORT_MINUTES (28): writes the tables and pictures of docs/performance.md.
-# Sourced by run.
+# Sourced by run. REPORT_SECTIONS and REPORT_PEERS (regexes): only these.
 #
 # A section has a quick round of all settings, from which the best two of each peer and size go on, and then rounds until its
 # share of the time is spent. In a round all take turns. A round before or after which the two cores are further apart than
@@ -38,8 +38,8 @@ touched4|40|4|here|BENCH_TOUCH=1|crowd4|$(points allreduce_inplace $((64 * K)),$
 touched8|50|8|here|BENCH_TOUCH=1|crowd8|$(points allreduce_inplace $((64 * K)),$M)
 stragglers4|30|4|here|BENCH_MODE=stragglers BENCH_SIZES=$((64 * K))|$alike|-
 stragglers8|40|8|here|BENCH_MODE=stragglers BENCH_SIZES=$((64 * K))|$alike|-
-idle4|20|4|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.3|$alike|-
-idle8|25|8|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.3|$alike|-
+idle4|30|4|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
+idle8|35|8|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
 jitter|20|2|here|BENCH_MODE=jitter BENCH_SIZES=8|plait|limit-line|.*-def|-
 start|20|2|here|BENCH_MODE=start|plait|.*-def|-
 hosts2|150|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),pingpong:8
@@ -49,7 +49,7 @@ END
 
 # How long two cores take to exchange a line, in microseconds: the host may move them together or apart.
 near() {
-  BENCH_IMPL=near BENCH_SYNC='' BENCH_MODE=sweep BENCH_TOUCH=0 BENCH_POINTS=allreduce_inplace:8 BENCH_PIN=1 BENCH_BUDGET=0.02 \
+  env -u BENCH_SYNC BENCH_IMPL=near BENCH_MODE=sweep BENCH_TOUCH=0 BENCH_POINTS=allreduce_inplace:8 BENCH_PIN=1 BENCH_BUDGET=0.02 \
     $prio timeout 10 "$B/limits/line" 2 2>>"$OUT/errors.log" | cut -d, -f7
 }
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
@@ -64,7 +64,9 @@ is_near() {
 launch() {
   if [ "$1" = here ]; then one "${@:2}"; else one_across "${@:2}" | grep -v '^#'; fi
 }
-variants_of() { if [ "$1" = here ]; then peers "$2"; else peers_across $(($2 / 2)); fi; }
+variants_of() {
+  if [ "$1" = here ]; then peers "$2"; else peers_across $(($2 / 2)); fi | grep -E "^(${REPORT_PEERS:-[^|]*})\|"
+}
 
 # a_round WHERE RANKS CHOICE: CHOICE is a file of variants and their points, or a regex.
 a_round() {
@@ -132,7 +134,7 @@ begin_hosts() {
   lab_begin
   add_pair
   write_agent
-  export BENCH_RT=0
+  export BENCH_RT=${BENCH_RT:-0} BENCH_POINTS=
   layout="$(($1 / 2)) $(($1 / 2))"
 }
 
@@ -142,7 +144,7 @@ facts() {
   echo "fact,processor,$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores"
   echo "fact,kernel,$(uname -sr)"
   echo "fact,library,$(stat -Lc %s "$PLAIT_BUILD/lib/libplait.so")"
-  versions | while read -r one; do echo "fact,release,$one"; done
+  versions | sort -u | while read -r one; do echo "fact,release,$one"; done
   for one in line direct combine staged cma; do [ -x "$B/limits/$one" ] || echo "fact,missing,limits/$one"; done
   for one in ompi ompi5 mpich mpich5 impi oneccl gloo; do [ -x "$B/bench_$one" ] || echo "fact,missing,$one"; done
 }
@@ -158,7 +160,7 @@ counted() {
 }
 
 report() {
-  local name share ranks where envs choice its
+  local name share rest ranks where envs choice its
   deadline=$((SECONDS + ${REPORT_MINUTES:-28} * 60 - 20))
   results=$OUT/report-$(date +%Y%m%d-%H%M%S).csv
   export PEERS_WAIT=${PEERS_WAIT:-5}
@@ -170,15 +172,14 @@ report() {
     return 1
   }
   { facts && counted; } >"$results"
-  shares_left=$(sections | awk -F'|' '{ s += $2 } END { print s }')
+  shares_left=$(sections | grep -E "^(${REPORT_SECTIONS:-[^|]*})\|" | awk -F'|' '{ s += $2 } END { print s }')
   while IFS='|' read -r name share rest; do
     in_section=$(((deadline - SECONDS) * share / shares_left))
     shares_left=$((shares_left - share))
     its=${rest##*|} rest=${rest%|*}
     IFS='|' read -r ranks where envs choice <<<"$rest"
-    [[ $name =~ ^(${REPORT_SECTIONS:-.*})$ ]] || continue
     (section "$name" "$ranks" "$where" "$envs" "$choice" "$its" "$in_section") </dev/null || echo "# $name: no results"
-  done < <(sections)
+  done < <(sections | grep -E "^(${REPORT_SECTIONS:-[^|]*})\|")
   python3 "$here/report/write.py" "$results" "${REPORT_DOCS:-$top/docs}"
   echo "# results: $results"
 }

@@ -11,7 +11,7 @@ FAMILIES = ["ompi", "ompi5", "mpich", "mpich5", "impi", "oneccl", "ucc", "gloo",
 NAMES = {"ompi": "Open MPI 4.1", "ompi5": "Open MPI 5.0", "mpich": "MPICH 4.0", "mpich5": "MPICH 5.0", "impi": "Intel MPI",
          "oneccl": "oneCCL", "ucc": "UCC", "gloo": "Gloo", "torch": "torch", "plait": "plait", "plait-plain": "plait, plain memory",
          "limit": "limit"}
-# Of which kind of memory a program of perf/limits is the limit.
+# Of which kind of memory a program of perf/limits is the limit. Lines are it for both.
 MAPPED = ("limit-line", "limit-direct", "limit-combine", "limit-tcp")
 PLAIN = ("limit-line", "limit-staged", "limit-cma", "limit-tcp")
 

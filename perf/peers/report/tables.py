@@ -47,28 +47,37 @@ def value(cell):
     return "" if cell is None else number(cell.us) + ("°" if cell.once else "")
 
 
-def latencies(results, section, collective, plaits=("plait", "plait-plain")):
+def latencies(results, section, collective):
     """All families by size, each at its best setting for the size; how far plait is from the limit and from the best of them."""
     sizes = results.sizes(section, collective)
     present = [f for f in FAMILIES if any(results.best_of(section, collective, b, f) for b in sizes)]
-    plaits = [p for p in plaits if any(results.at(section, collective, b, p) for b in sizes)]
-    head = [""] + ["limit"] * ("plait" in plaits) + ["plain limit"] * ("plait-plain" in plaits)
-    head += [NAMES[p] for p in plaits] + [NAMES[f] for f in present]
-    for p in plaits:
-        mark = "plain: " if p != "plait" else ""
-        head += [mark + "of limit", mark + "ahead", mark + "asked"]
+    head = ["", "limit", "plait"] + [NAMES[f] for f in present] + ["of limit", "ahead", "asked"]
     rows = []
     for b in sizes:
-        judged = [Judged(results, section, collective, b, p) for p in plaits]
-        row = [size_text(b) if b else "-"] + [number(j.limit) if j.limit else "-" for j in judged]
-        row += [value(results.at(section, collective, b, p)) for p in plaits]
+        judged = Judged(results, section, collective, b, "plait")
+        row = [size_text(b) if b else "-", number(judged.limit) if judged.limit else "-", value(results.at(section, collective, b, "plait"))]
         for f in present:
             best = results.best_of(section, collective, b, f)
             row.append(value(results.at(section, collective, b, best[1])) if best else "-")
-        for j in judged:
-            row += [f"{j.of_limit:.2f}" if j.of_limit else "-", f"{j.ahead:.2f}" if j.ahead else "-", asked(j)]
-        rows.append(row)
-    return table(head, rows)
+        rows.append(row + verdict(judged))
+    return table(head, rows) + plain_memory(results, section, collective, sizes)
+
+
+def plain_memory(results, section, collective, sizes):
+    """The same for plait with plain memory, beside the best of the peers of the table above."""
+    sizes = [b for b in sizes if results.at(section, collective, b, "plait-plain")]
+    if not sizes or collective == "barrier":
+        return ""
+    rows = []
+    for b in sizes:
+        judged = Judged(results, section, collective, b, "plait-plain")
+        rows.append([size_text(b), number(judged.limit) if judged.limit else "-", number(judged.us),
+                     f"{number(judged.peer[0])} `{judged.peer[1]}`" if judged.peer else "-"] + verdict(judged))
+    return "\n\nPlain memory:\n\n" + table(["", "limit", "plait", "best peer", "of limit", "ahead", "asked"], rows)
+
+
+def verdict(judged):
+    return [f"{judged.of_limit:.2f}" if judged.of_limit else "-", f"{judged.ahead:.2f}" if judged.ahead else "-", asked(judged)]
 
 
 def asked(judged):
