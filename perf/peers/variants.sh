@@ -138,14 +138,21 @@ X
 plait() {  # N processes under plait's launcher, bound like the others where there is a core each
   $prio timeout -k 2 "$limit" "$PLAIT_BUILD/tools/run/plait-run" -n "$1" --prefix none "$B/bench_plait"
 }
+wait_all() {
+  local p bad=0
+  for p in "$@"; do wait "$p" || bad=$?; done
+  return $bad
+}
 gloo() {  # N processes; the first one prints
   local n=$1 r p="" st
   st=$(mktemp -d)
   for ((r = 0; r < n; r++)); do
     GLOO_STORE=$st RANK=$r WORLD_SIZE=$n $prio timeout -k 2 "$limit" "$B/bench_gloo" & p="$p $!"
   done
-  wait $p
+  wait_all $p
+  r=$?
   rm -rf "$st"
+  return $r
 }
 torch() {
   local n=$1 r p="" st
@@ -153,6 +160,8 @@ torch() {
   for ((r = 0; r < n; r++)); do
     TORCH_STORE=$st PEERS_SYNC_SO=$B/sync.so RANK=$r WORLD_SIZE=$n $prio timeout -k 2 "$limit" $python "$here/bench_torch.py" & p="$p $!"
   done
-  wait $p
+  wait_all $p
+  r=$?
   rm -f "$st"
+  return $r
 }

@@ -6,6 +6,8 @@ KINDS = {"plait": MAPPED, "plait-plain": PLAIN}
 
 
 def table(head, rows):
+    if not rows:
+        return "Not measured in this run."
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head)] + ["| " + " | ".join(r) + " |" for r in rows])
 
 
@@ -164,9 +166,11 @@ def machine(results):
     if near:
         lines.append(f"Two cores exchanged a line in {number(min(near))} to {number(max(near))} us.")
     rounds = [r.split(",") for r in facts["rounds"]]
-    lines.append("Rounds (thrown away): " + ", ".join(f"{n} {kept} ({gone})" for n, kept, gone in rounds) + ".")
+    lines.append("Rounds (turns taken again because the cores had moved apart): " + ", ".join(f"{n} {kept} ({gone})" for n, kept, gone in rounds) + ".")
     if facts["far"]:
-        lines.append("The cores stayed apart in: " + ", ".join(sorted(set(facts["far"]))) + ".")
+        lines.append("Turns that had to do with cores apart: " + ", ".join(f"{s} {facts['far'].count(s)}" for s in sorted(set(facts["far"]))) + ".")
+    if facts["failed"]:
+        lines.append("Ended with an error or by a time limit, in whole or in part: " + ", ".join(facts["failed"]) + ".")
     if results.wrong:
         lines.append(f"**Wrong results: {len(results.wrong)}**: " + "; ".join(results.wrong[:5]))
     else:
