@@ -107,7 +107,10 @@ one_across() {
       ranks* | gloo*) $3 ;;
       *) on a $prio timeout -k 2 "$limit" $3 ;;
     esac
-  ) 2>>"$OUT/errors.log" </dev/null | grep "^$1," || echo "# $1: no result, see $OUT/errors.log"
+  ) 2>>"$OUT/errors.log" </dev/null | grep "^$1," || {
+    echo "# $1: no result, see $OUT/errors.log"
+    echo "$1" >>"$OUT/failed.log"
+  }
   rm -f "$BENCH_SYNC"
 }
 

@@ -42,4 +42,5 @@ def main():
         print(variant, ",".join(its))
 
 
-main()
+if __name__ == "__main__":
+    main()

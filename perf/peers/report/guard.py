@@ -74,4 +74,5 @@ def main():
     sys.exit(1 if beyond or wrong else 2 if missing else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -32,10 +32,10 @@ def hosts(results, section):
 
 
 def growth_table(results):
-    rows = []
+    rows, shown = [], (2, 8, 64, 256, 1024, 65536)
     for (kind, algorithm, unit), by in sorted(tables.growth(results).items()):
-        rows.append([kind, algorithm] + [f"{by[x]:g}" if x in by else "-" for x in (2, 8, 64, 1024, 65536)] + [unit])
-    return tables.table(["", "algorithm", "2", "8", "64", "1024", "65536", "unit"], rows) if rows else ""
+        rows.append([kind, algorithm] + [f"{by[x]:g}" if x in by else "-" for x in shown] + [unit])
+    return tables.table(["", "algorithm", *map(str, shown), "unit"], rows)
 
 
 def costs(results):
@@ -47,6 +47,13 @@ def costs(results):
     parts.append("Memory of a process then, in KiB, shared pages shared out:\n\n" + tables.modes(results, ["start"], "memory", ""))
     parts.append("Jitter: calls back to back, each timed by itself:\n\n" + tables.jitter(results))
     return "\n\n".join(parts)
+
+
+def communicator(results):
+    """What bench_memory printed, commas and all."""
+    parts = [f"{ranks} ranks:\n\n" + "\n".join("    " + line.replace(";", ",") for line in results.facts[f"memory {ranks}"])
+             for ranks in (2, 64) if results.facts[f"memory {ranks}"]]
+    return "\n\n".join(parts) or "Not measured in this run."
 
 
 def idle(results):
@@ -77,6 +84,7 @@ BLOCKS = {
     "hosts2": lambda r: hosts(r, "hosts2"),
     "hosts4": lambda r: hosts(r, "hosts4"),
     "costs": costs,
+    "memory": communicator,
     "growth": growth_table,
 }
 
@@ -147,4 +155,5 @@ def main():
     pictures(results, docs)
 
 
-main()
+if __name__ == "__main__":
+    main()
