@@ -30,7 +30,7 @@ guard_round() {
 }
 
 guard() {
-  local round file=$OUT/guard.csv rounds=${GUARD_ROUNDS:-5} end=$((SECONDS + 160))
+  local round file=$OUT/guard.csv rounds=${GUARD_ROUNDS:-5} end=$((SECONDS + 130))
   export BENCH_BUDGET=${BENCH_BUDGET:-0.03} PEERS_WAIT=${PEERS_WAIT:-5}
   build_plait
   build_limits

@@ -25,10 +25,10 @@ points() {
 
 # name|share of the time|ranks|where|environment|choice of settings: quick, that of another section, or a regex|points
 sections() {
-  local small=8,64,512 large=$((4 * K)),$((16 * K)),$((64 * K)),$((256 * K)),$M,$((4 * M)),$((16 * M)),$((64 * M)),$((256 * M))
+  local small=8,64,512 large=$((4 * K)),$((16 * K)),$((64 * K)),$((256 * K)),$M,$((4 * M)),$((16 * M)),$((64 * M))
   local few=8,$((64 * K)),$M,$((16 * M)) alike='plait$|limit-combine|.*-def|impi-yield|ompi5?-rd'
   cat <<END
-pair|330|2|here||quick|$(points allreduce_inplace,allreduce "$small,$large")
+pair|330|2|here||quick|$(points allreduce_inplace "$small,$large,$((256 * M))"),$(points allreduce "$small,$large")
 touched|170|2|here|BENCH_TOUCH=1|pair|$(points allreduce_inplace "$large")
 others|260|2|here||quick|$(points reduce_scatter,allgather,broadcast,alltoall,pingpong,sendbw "8,$((4 * K)),$((64 * K)),$M,$((16 * M))"),barrier:8
 crowd4|130|4|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
@@ -151,12 +151,22 @@ begin_hosts() {
   layout="$(($1 / 2)) $(($1 / 2))"
 }
 
+# Installed, in KiB: plait's library stripped, the peers' without headers and tools where packages are so cut.
+library_sizes() {
+  local one
+  strip -o "$OUT/stripped" "$PLAIT_BUILD/lib/libplait.so" && echo "fact,library,plait,$(($(stat -c %s "$OUT/stripped") / 1024))"
+  dpkg-query -W -f 'fact,library,${Package},${Installed-Size}\n' libopenmpi3 libmpich12 libgloo0 2>/dev/null
+  for one in ompi5 mpich5 impi oneccl; do
+    [ ! -d "$B/wheels/$one" ] || echo "fact,library,$one of PyPI,$(du -sk --exclude 'python3*' "$B/wheels/$one/lib" | cut -f1)"
+  done
+}
+
 facts() {
   local one
   echo "fact,date,$(date -u +%Y-%m-%d)"
   echo "fact,processor,$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) cores"
   echo "fact,kernel,$(uname -sr)"
-  echo "fact,library,$(stat -Lc %s "$PLAIT_BUILD/lib/libplait.so")"
+  library_sizes
   versions | sort -u | while read -r one; do echo "fact,release,$one"; done
   for one in line direct combine staged cma; do [ -x "$B/limits/$one" ] || echo "fact,missing,limits/$one"; done
   for one in ompi ompi5 mpich mpich5 impi oneccl gloo; do [ -x "$B/bench_$one" ] || echo "fact,missing,$one"; done

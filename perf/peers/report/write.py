@@ -39,10 +39,10 @@ def growth_table(results):
 
 
 def costs(results):
-    facts = results.facts
     parts = []
-    if facts["library"]:
-        parts.append(f"`libplait.so`: {int(facts['library'][0]) / 1e6:.2f} MB.")
+    libraries = [one.rsplit(",", 1) for one in results.facts["library"]]
+    parts.append("Libraries as installed, plait's stripped, in MiB:\n\n"
+                 + tables.table(["", "MiB"], [[name, f"{int(kib) / 1024:.1f}"] for name, kib in libraries]))
     parts.append("The first result of 2 ranks, from the begin of `main()`, in ms:\n\n" + tables.modes(results, ["start"], "start", "", 1e-3))
     parts.append("Memory of a process then, in KiB, shared pages shared out:\n\n" + tables.modes(results, ["start"], "memory", ""))
     parts.append("Jitter: calls back to back, each timed by itself:\n\n" + tables.jitter(results))
