@@ -26,10 +26,12 @@ def row(section, turn, variant, size, us, collective=INPLACE):
 
 SAMPLE = [
     "fact,date,2000-01-01", "fact,processor,a processor, 2 cores", "fact,kernel,Linux", "fact,rounds,pair,2,1", "fact,near,0.06,0.07",
+    "fact,library,plait,5965", "fact,memory 2,2 ranks; made in 1 ms",
     *[row("pair", t, v, 8, us) for t in (0, 1, 2, 3) for v, us in (("limit-line", 0.1), ("plait", 0.2 + t / 100), ("impi-def", 0.6))],
     *[row("pair", 0, v, 8, us) for v, us in (("ompi-def", 0.9), ("ompi-rd", 0.7), ("ompi-raben", 0.8), ("gloo-def", 30))],
     row("pair", 1, "plait", 1 << 20, 12), row("pair", 1, "limit-direct", 1 << 20, 10), row("pair", 1, "impi-def", 1 << 20, 60),
-    "hosts2,1,iperf3 --bidir,1.5,GB/s", "growth,1,steps allreduce/ring 2,4,steps", "growth,1,steps allreduce/ring 4,12,steps",
+    row("hosts2", 1, "plait", 16 << 20, 4000), "hosts2,1,iperf3 --bidir,1.5,GB/s", row("idle4", 1, "plait", 65536, 1500, "idle"),
+    "growth,1,steps allreduce/ring 2,4,steps", "growth,1,steps allreduce/ring 4,12,steps",
 ]
 
 
@@ -72,6 +74,16 @@ class ReportTest(unittest.TestCase):
         self.assertIn("| 8 B | 0.100 | 0.220 |", filled)
         self.assertEqual(write.fill(filled, self.results), filled)
 
+    def test_bounds_have_their_units(self):
+        verdicts = tables.verdicts(self.results)
+        self.assertIn("| at most 0.2 % of a core | 0.150 % of a core (64 KiB) | met |", verdicts)
+        self.assertIn("| 2 x iperf3 --bidir | 2.80 (16 MiB) | met |", verdicts)
+
+    def test_every_block_can_be_made(self):
+        for name, block in write.BLOCKS.items():
+            with self.subTest(name):
+                self.assertIsInstance(block(self.results), str)
+
     def test_every_block_of_the_document_can_be_made_of_nothing(self):
         for name, block in write.BLOCKS.items():
             with self.subTest(name):
@@ -81,7 +93,7 @@ class ReportTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as docs:
             write.pictures(self.results, pathlib.Path(docs))
             drawn = sorted(path.name for path in pathlib.Path(docs).iterdir())
-            self.assertEqual(drawn, ["performance-growth-steps.svg", "performance-in-place.svg"])
+            self.assertEqual(drawn, ["performance-growth-steps.svg", "performance-hosts2.svg", "performance-in-place.svg"])
             for name in drawn:
                 xml.etree.ElementTree.parse(pathlib.Path(docs) / name)
 

@@ -4,11 +4,13 @@ K, M = 1 << 10, 1 << 20
 
 
 class Aim:
-    """`most`: plait's time over the limit's (or microseconds, where `of` is "us"); `least`: the best peer's time over plait's."""
+    """For sizes from the first to the second, both included. `limit`: the most that plait's time may be of the limit's. `ahead`,
+    `default`: the least that the best peer's time, or that of the best default, must be of plait's. `us`: the most microseconds,
+    shown in `unit` of so many each."""
 
-    def __init__(self, section, collective, sizes, plait="plait", limit=None, ahead=None, default=None, us=None):
+    def __init__(self, section, collective, sizes, plait="plait", limit=None, ahead=None, default=None, us=None, unit=("us", 1)):
         self.section, self.collective, self.sizes, self.plait = section, collective, sizes, plait
-        self.limit, self.ahead, self.default, self.us = limit, ahead, default, us
+        self.limit, self.ahead, self.default, self.us, self.unit = limit, ahead, default, us, unit
 
     def covers(self, section, collective, size, plait):
         low, high = self.sizes
@@ -37,14 +39,17 @@ AIMS = [
       for a in (Aim(f"crowd{n}", "allreduce_inplace", (8, 8), ahead=1.5), Aim(f"crowd{n}", "allreduce_inplace", (4 * K, 4 * K), ahead=1),
                 Aim(f"crowd{n}", "allreduce_inplace", (64 * K, M), ahead=4), Aim(f"crowd{n}", "allreduce_inplace", (16 * M, 16 * M), ahead=5),
                 Aim(f"touched{n}", "allreduce_inplace", (64 * K, 64 * K), ahead=2), Aim(f"stragglers{n}", "stragglers", ALL, ahead=1.3),
-                Aim(f"idle{n}", "idle", ALL, us=2000))],
+                Aim(f"idle{n}", "idle", ALL, us=2000, unit=("% of a core", 1e-4)))],
     Aim("hosts2", "allreduce_inplace", (8, 8), ahead=1.35),
     Aim("hosts2", "allreduce_inplace", (64 * K, 64 * K), ahead=1.25),
     Aim("hosts2", "allreduce_inplace", (M, M), ahead=1, default=2),
     Aim("hosts2", "allreduce_inplace", (16 * M, 16 * M), ahead=2),
     Aim("hosts4", "allreduce_inplace", (64 * K, 16 * M), ahead=1.3),
-    Aim("start", "start", ALL, us=30000),
+    Aim("start", "start", ALL, us=30000, unit=("ms", 1e-3)),
 ]
+
+# Times what the line moves by iperf3 --bidir, at this size.
+LINE_SECTION, LINE_BYTES, LINE_TIMES = "hosts2", 16 * M, 2
 
 # Wherever a peer is more than twice from its limit, plait is to be this far ahead of it.
 FAR_PEER, FAR_AHEAD = 2, 1.5

@@ -4,6 +4,7 @@ import pathlib
 import re
 import sys
 
+import aims
 import plot
 import tables
 from results import FAMILIES, MAPPED, NAMES, PLAIN, Results
@@ -22,12 +23,9 @@ def others(results):
 
 def hosts(results, section):
     parts = [f"{c}:\n\n{with_settings(results, section, c)}" for c in ("allreduce_inplace", "pingpong") if results.sizes(section, c)]
-    for (where, what, unit), values in results.lines.items():
-        if where == section:
-            parts.append(f"`{what}`, each way: {sorted(values)[len(values) // 2]:.2f} {unit}.")
-    found = results.at(section, "allreduce_inplace", 16 << 20, "plait")
-    if found:
-        parts.append(f"plait moves {(16 << 20) / found.us / 1e3:.2f} GB/s each way at 16 MiB, and sums.")
+    rates = tables.line_rates(results) if section == aims.LINE_SECTION else None
+    if rates:
+        parts.append(f"At 16 MiB plait moves {rates[0]:.2f} GB/s each way, and sums; `iperf3 --bidir` moves {rates[1]:.2f}.")
     return "\n\n".join(parts)
 
 
@@ -93,7 +91,6 @@ def fill(text, results):
     for name, block in BLOCKS.items():
         begin, end = f"<!-- report: {name} begin -->", f"<!-- report: {name} end -->"
         if begin not in text:
-            print(f"write.py: no marker for {name}", file=sys.stderr)
             continue
         pattern = re.escape(begin) + ".*?" + re.escape(end)
         text = re.sub(pattern, lambda _: f"{begin}\n\n{block(results)}\n\n{end}", text, flags=re.S)
@@ -151,7 +148,11 @@ def pictures(results, docs):
 def main():
     results, docs = Results(sys.argv[1]), pathlib.Path(sys.argv[2])
     document = docs / "performance.md"
-    document.write_text(fill(document.read_text(), results))
+    text = document.read_text()
+    document.write_text(fill(text, results))
+    for name in BLOCKS:
+        if f"<!-- report: {name} begin -->" not in text:
+            print(f"write.py: {document} has no place for {name}", file=sys.stderr)
     pictures(results, docs)
 
 
