@@ -2,7 +2,7 @@
 import math
 from html import escape
 
-WIDTH, HEIGHT, LEFT, TOP, LEGEND = 640, 380, 72, 48, 190
+WIDTH, HEIGHT, LEFT, TOP, LEGEND = 640, 380, 72, 48, 240
 COLOURS = ["#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf", "#ff7f0e"]
 
 
@@ -32,15 +32,16 @@ def binary(x):
 
 
 class Line:
-    """`role`: "plait" is drawn thick, "limit" dashed, others thin."""
+    """`colour`: an index. `role`: "plait" is drawn thick, "limit" dashed, "other limit" dotted, the rest thin."""
 
-    def __init__(self, name, points, role=""):
+    def __init__(self, name, points, colour=0, role="", width=1.5):
         self.name, self.points, self.role = name, sorted((x, y) for x, y in points if x > 0 and y > 0), role
+        self.colour, self.width = COLOURS[colour % len(COLOURS)], width
 
-    def style(self, colour):
-        if self.role == "limit":
-            return 'stroke="#222" stroke-width="1.5" stroke-dasharray="6 4"'
-        return f'stroke="{colour}" stroke-width="{3 if self.role == "plait" else 1.5}"'
+    def style(self):
+        if self.role.endswith("limit"):
+            return f'stroke="#222" stroke-width="1.5" stroke-dasharray="{"6 4" if self.role == "limit" else "2 3"}"'
+        return f'stroke="{self.colour}" stroke-width="{3 if self.role == "plait" else self.width:g}"'
 
 
 def draw(title, x_name, y_name, lines, x_text=binary, x_base=2):
@@ -63,9 +64,8 @@ def draw(title, x_name, y_name, lines, x_text=binary, x_base=2):
         out.append(f'<path class="grid" d="M{at:.1f} 0V{HEIGHT}"/><text x="{at:.1f}" y="{HEIGHT + 18}" text-anchor="middle">{x_text(tick)}</text>')
     out.append(f'<text x="{WIDTH}" y="{HEIGHT + 38}" text-anchor="end">{escape(x_name)}</text>')
     out.append(f'<text x="-{LEFT - 12}" y="-10">{escape(y_name)}</text>')
-    colours = iter(COLOURS * 3)
     for i, line in enumerate(lines):
-        style = line.style("#222" if line.role == "limit" else next(colours))
+        style = line.style()
         path = "".join(f"{'L' if k else 'M'}{x.at(a):.1f} {HEIGHT - y.at(b):.1f}" for k, (a, b) in enumerate(line.points))
         out.append(f'<path d="{path}" fill="none" {style}/>')
         out.append(f'<path d="M{WIDTH + 16} {i * 20 + 8}h24" fill="none" {style}/><text x="{WIDTH + 48}" y="{i * 20 + 12}">{escape(line.name)}</text>')

@@ -109,11 +109,11 @@ def latency_lines(results, section, collective):
     def plait(variant):
         return lambda b: (cell := results.at(section, collective, b, variant)) and cell.us
 
-    lines = [plot.Line(NAMES[v], points(plait(v)), "plait") for v in ("plait", "plait-plain")]
-    lines += [plot.Line(NAMES[f], points(best(f))) for f in FAMILIES]
-    lines.append(plot.Line("limit", points(lambda b: results.limit(section, collective, b, MAPPED)), "limit"))
+    lines = [plot.Line(NAMES[v], points(plait(v)), i, "plait") for i, v in enumerate(("plait", "plait-plain"))]
+    lines += [plot.Line(NAMES[f], points(best(f)), i + 2) for i, f in enumerate(FAMILIES)]
+    lines.append(plot.Line("limit", points(lambda b: results.limit(section, collective, b, MAPPED)), role="limit"))
     if any(v in PLAIN and v not in MAPPED for b in sizes for v in results.cells[section, collective, b]):
-        lines.append(plot.Line("limit, plain memory", points(lambda b: results.limit(section, collective, b, PLAIN)), "limit"))
+        lines.append(plot.Line("limit, plain memory", points(lambda b: results.limit(section, collective, b, PLAIN)), role="other limit"))
     return lines
 
 
@@ -129,18 +129,27 @@ PICTURES = {
 }
 
 
+GROWTH = {
+    "steps": ("steps of a rank", "ranks"),
+    "messages": ("messages that a rank sends", "ranks"),
+    "bytes": ("vectors that a rank sends", "ranks"),
+    "plan": ("time to plan, of one rank", "ranks"),
+    "segments": ("16 MiB among 8 ranks, simulated, over segments", "segments"),
+    "streams": ("16 MiB in 64 segments among 8 ranks, simulated, over streams under way", "streams"),
+}
+
+
 def pictures(results, docs):
     for name, (section, collective, title) in PICTURES.items():
         svg = plot.draw(title, "bytes", "us", latency_lines(results, section, collective))
         if svg:
             (docs / f"performance-{name}.svg").write_text(svg)
     grown = tables.growth(results)
-    for kind in sorted({k for k, _, _ in grown}):
-        of_kind = {key: by for key, by in grown.items() if key[0] == kind}
-        unit = next(iter(of_kind))[2]
-        lines = [plot.Line(algorithm, by.items(), "plait" if "formula" not in algorithm else "limit") for (_, algorithm, _), by in of_kind.items()]
-        x_name = {"segments": "segments", "lanes": "lanes"}.get(kind, "ranks")
-        svg = plot.draw(f"{kind} a rank" if x_name == "ranks" else f"cost over {x_name}", x_name, unit, lines)
+    for kind, (title, x_name) in GROWTH.items():
+        of_kind = [(algorithm, unit, by) for (k, algorithm, unit), by in grown.items() if k == kind]
+        # Where lines lie on each other the earlier ones are seen beside the later.
+        lines = [plot.Line(algorithm, by.items(), i, width=max(1.5, 8 - i)) for i, (algorithm, _, by) in enumerate(of_kind)]
+        svg = plot.draw(title, x_name, of_kind[0][1] if of_kind else "", lines)
         if svg:
             (docs / f"performance-growth-{kind}.svg").write_text(svg)
 
