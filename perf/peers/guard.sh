@@ -23,19 +23,21 @@ guard_round() {
       BENCH_PIN=$(pin_for "$ranks")
       for v in $envs; do export "${v?}"; done
       peers "$ranks" | grep -E "^($ours|$theirs)\|" | while IFS='|' read -r name e cmd; do
-        one "$name" "$e" "$cmd" | sed "s/^/${envs:-untouched},/"
+        a_turn "$ranks" "$theirs" one "$name" "$e" "$cmd" | sed "s/^/${envs:-untouched},/"
       done
     ) </dev/null
   done < <(guard_sections)
 }
 
 guard() {
-  local round file=$OUT/guard.csv rounds=${GUARD_ROUNDS:-5} end=$((SECONDS + 130))
+  local round file=$OUT/guard.csv rounds=${GUARD_ROUNDS:-7} end=$((SECONDS + 130))
   export BENCH_BUDGET=${BENCH_BUDGET:-0.03} PEERS_WAIT=${PEERS_WAIT:-5}
   build_plait
   build_limits
   build_bench_plait
+  begin_turns
   : >"$file"
   for ((round = 1; round <= rounds && SECONDS < end; round++)); do guard_round | sed "s/^/$round,/" >>"$file"; done
+  [ ! -s "$OUT/apart" ] || echo "# the cores stayed apart in $(wc -l <"$OUT/apart") turns: ratios of small sizes may tell nothing"
   python3 "$here/report/guard.py" "$file"
 }

@@ -4,7 +4,7 @@
 #
 # A section has a quick round of all settings, from which the best two of each peer and size go on, and then rounds until its
 # share of the time is spent. In a round all take turns. A turn before or after which the two cores are further apart than
-# they were at their nearest is taken again (a_turn, below).
+# they were at their nearest is taken again (near.sh).
 
 results=
 deadline=0 # of the whole, in $SECONDS
@@ -46,39 +46,10 @@ hosts4|110|4|hosts||quick|$(points allreduce_inplace "$few")
 END
 }
 
-# How long two cores take to exchange a line, in microseconds: the host may move them together or apart.
-near() {
-  env -u BENCH_SYNC BENCH_IMPL=near BENCH_MODE=sweep BENCH_TOUCH=0 BENCH_POINTS=allreduce_inplace:8 BENCH_PIN=1 BENCH_BUDGET=0.02 \
-    $prio timeout 10 "$B/limits/line" 2 2>>"$OUT/errors.log" | cut -d, -f7
-}
-# Is this distance that of the nearest so far? Kept in a file: turns are taken in subshells.
-is_near() {
-  [ -n "$1" ] || return 0
-  echo "$1" >>"$OUT/near"
-  awk -v d="$1" 'NR == 1 || $1 < n { n = $1 } END { exit !(d < n * 1.6 + 0.02) }' "$OUT/near"
-}
-
 # launch WHERE NAME ENVIRONMENT COMMAND
 launch() {
   if [ "$1" = here ]; then one "${@:2}"; else one_across "${@:2}" | grep -v '^#'; fi
 }
-# a_turn WHERE RANKS NAME ENVIRONMENT COMMAND: three times at most; what the last one gave counts. Ranks that share cores are moved
-# about in any case.
-a_turn() {
-  local try out
-  for try in 1 2 3; do
-    if ((try < 3)) && ! crowded "$2" && ! is_near "$(near)"; then
-      echo "$in_section" >>"$OUT/again"
-      sleep 0.3
-      continue
-    fi
-    out=$(launch "$1" "${@:3}")
-    crowded "$2" || is_near "$(near)" && break
-    if ((try == 3)); then echo "fact,far,$in_section" >>"$results"; else echo "$in_section" >>"$OUT/again"; fi
-  done
-  [ -z "$out" ] || echo "$out"
-}
-
 # Defaults come before other settings: a quick round may end early.
 variants_of() {
   if [ "$1" = here ]; then peers "$2"; else peers_across $(($2 / 2)); fi | grep -E "^(${REPORT_PEERS:-[^|]*})\|" |
@@ -93,9 +64,9 @@ a_round() {
     if [ -e "$3" ]; then
       chosen=$(awk -v n="$name" '$1 == n { print $2 }' "$3")
       [ -n "$chosen" ] || continue
-      BENCH_POINTS=$chosen a_turn "$1" "$2" "$name" "$envs" "$cmd"
+      BENCH_POINTS=$chosen a_turn "$2" "$in_section" launch "$1" "$name" "$envs" "$cmd"
     elif [[ $name =~ ^($3)$ ]]; then
-      a_turn "$1" "$2" "$name" "$envs" "$cmd"
+      a_turn "$2" "$in_section" launch "$1" "$name" "$envs" "$cmd"
     fi
   done
   [ "$1" = here ] || [ "$2" != 2 ] || iperf
@@ -187,7 +158,8 @@ report() {
   deadline=$((SECONDS + ${REPORT_MINUTES:-28} * 60 - 20))
   results=$OUT/report-$(date +%Y%m%d-%H%M%S).csv
   export PEERS_WAIT=${PEERS_WAIT:-5}
-  tee "$OUT/failed.log" "$OUT/near" "$OUT/again" </dev/null
+  : >"$OUT/failed.log"
+  begin_turns
   install_packages
   install_wheels
   build
@@ -204,8 +176,11 @@ report() {
     IFS='|' read -r ranks where envs choice <<<"$rest"
     (section "$name" "$ranks" "$where" "$envs" "$choice" "$its" "$seconds") </dev/null || echo "# $name: no results"
   done < <(sections | grep -E "^(${REPORT_SECTIONS:-[^|]*})\|")
-  awk 'NR == 1 || $1 < n { n = $1 } $1 > m { m = $1 } END { if (NR) print "fact,near," n "," m }' "$OUT/near" >>"$results"
-  sort "$OUT/failed.log" | uniq -c | awk '{ print "fact,failed," $2 " (" $1 " x)" }' >>"$results"
+  {
+    sort "$OUT/apart" | uniq -c | awk '{ print "fact,far," $2 "," $1 }'
+    awk 'NR == 1 || $1 < n { n = $1 } $1 > m { m = $1 } END { if (NR) print "fact,near," n "," m }' "$OUT/near"
+    sort "$OUT/failed.log" | uniq -c | awk '{ print "fact,failed," $2 " (" $1 " x)" }'
+  } >>"$results"
   python3 "$here/report/write.py" "$results" "${REPORT_DOCS:-$top/docs}"
   echo "# results: $results"
   ! grep -E '^[^,]*,[^,]*,(plait|limit)[^,]*,.*,WRONG,' "$results" # that of a peer is in the document
