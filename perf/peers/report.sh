@@ -77,9 +77,10 @@ quick_points() {
   tr , '\n' <<<"$1" | grep -E ":(8|$((4 * K))|$((16 * K))|$((64 * K))|$M|$((16 * M)))$" | paste -sd,
 }
 
-# quick_round NAME RANKS WHERE POINTS SECONDS: at most half of them.
+# quick_round NAME RANKS WHERE POINTS SECONDS: at most half of them, but 10 at least.
 quick_round() {
-  BENCH_BUDGET=0.008 BENCH_POINTS=$(quick_points "$4") limit=20 a_round "$3" "$2" '.*' $((SECONDS + $5 / 2)) |
+  local most=$(($5 > 20 ? $5 / 2 : 10))
+  BENCH_BUDGET=0.008 BENCH_POINTS=$(quick_points "$4") limit=20 a_round "$3" "$2" '.*' $((SECONDS + most)) |
     sed "s/^/$1,0,/" >>"$results"
 }
 
@@ -90,6 +91,7 @@ rounds() {
     start=$SECONDS count=$((count + 1))
     a_round "$3" "$2" "$4" "$deadline" | sed "s/^/$1,$count,/" >>"$results"
     took=$((SECONDS - start))
+    grep -q "^$1,$count," "$results" || break # nobody was chosen
   done
   echo "fact,rounds,$1,$count,$(grep -cx "$1" "$OUT/again")" >>"$results"
 }

@@ -2,7 +2,8 @@
 """Which settings go on after the quick round, and where.
 
 choose.py RESULTS SECTION POINTS   POINTS is COLLECTIVE:BYTES,...; prints a line for each variant: NAME POINTS
-The best two settings of each peer go on at a point (one from 64 MiB on), where the peer is within three times of the best. A
+The best two settings of each peer go on at a point, where the peer is within three times of the best; from 64 MiB on, where most of
+the time goes, one setting, and peers within one and a half times. A
 size that the quick round left out goes by the largest below it.
 """
 import collections
@@ -10,8 +11,8 @@ import sys
 
 from results import FAMILIES, OURS, Results, family
 
-WITHIN = 3
-LARGE = 64 << 20
+WITHIN, SETTINGS = 3, 2
+LARGE, WITHIN_LARGE, SETTINGS_LARGE = 64 << 20, 1.5, 1
 
 
 def reference(results, section, collective, size):
@@ -23,10 +24,11 @@ def chosen(results, section, collective, size):
     at = reference(results, section, collective, size)
     cells = results.cells.get((section, collective, at), {})
     best = results.best_peer(section, collective, at)
+    within, settings = (WITHIN_LARGE, SETTINGS_LARGE) if size >= LARGE else (WITHIN, SETTINGS)
     names = [v for v in cells if family(v) in OURS]
     for one in FAMILIES:
-        fit = sorted((c.us, v) for v, c in cells.items() if family(v) == one and c.us <= WITHIN * best[0])
-        names += [v for _, v in fit[:1 if size >= LARGE else 2]]
+        fit = sorted((c.us, v) for v, c in cells.items() if family(v) == one and c.us <= within * best[0])
+        names += [v for _, v in fit[:settings]]
     return names
 
 
