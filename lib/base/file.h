@@ -50,6 +50,8 @@ class Mapping {
   std::byte* data() const noexcept { return static_cast<std::byte*>(base_); }
   size_t size() const noexcept { return bytes_; }
   explicit operator bool() const noexcept { return base_ != nullptr; }
+  // It stays for as long as the process.
+  void release() noexcept { base_ = nullptr, bytes_ = 0; }
 
  private:
   void* base_ = nullptr;
