@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 
 #include "base/bytes.h"
 #include "base/per_process.h"
+#include "base/process_number.h"
 
 namespace plait::transport::shm {
 
@@ -106,64 +106,141 @@ Result<std::unique_ptr<Arena>> Arena::create(size_t bytes) {
 }
 
 Arena::Arena(Fd fd, Mapping mapping, const ArenaIdentity& identity, int pid)
-    : fd_(std::move(fd)), mapping_(std::move(mapping)), identity_(identity), pid_(pid) {
+    : fd_(std::move(fd)),
+      mapping_(std::move(mapping)),
+      identity_(identity),
+      pid_(pid),
+      process_(process_number()),
+      bound_(std::min(kBound, bytes() / 64)) {
   free_.give(kAlign, bytes() - kAlign);
 }
 
-Result<std::byte*> Arena::allocate(size_t wanted) {
+Result<std::byte*> Arena::allocate(size_t wanted, Fill fill, size_t align) {
   if (wanted == 0) return Status(Code::invalid, "0 bytes of shared memory asked for");
-  if (getpid() != pid_)
+  if (process_number() != process_)
     return Status(Code::state,
                   "shared memory of process " + std::to_string(pid_) + " asked for in its forked child");
+  align = std::max(align, wanted >= kLarge ? kLarge : kAlign);
   std::lock_guard lock(mutex_);
-  std::optional<size_t> offset;
-  if (wanted <= bytes()) offset = free_.take(round_up(wanted, kAlign), wanted >= kLarge ? kLarge : kAlign);
+  const std::optional<size_t> offset = take(wanted, align);
   if (!offset) {
     return Status(Code::memory, "shared memory is full: " + std::to_string(wanted) + " bytes asked for, " +
                                     std::to_string(used_) + " of " + std::to_string(bytes()) + " in use");
   }
-  const size_t size = round_up(wanted, kAlign);
-  clean(*offset, size);
-  blocks_[*offset].bytes = size;
-  used_ += size;
+  Block& block = blocks_[*offset];
+  block.offset = *offset;
+  block.bytes = round_up(wanted, kAlign);
+  clean(block.offset, block.bytes, fill);
+  used_ += block.bytes;
   return base() + *offset;
 }
 
+std::optional<size_t> Arena::take(size_t wanted, size_t align) {
+  if (wanted > bytes() || align > bytes()) return std::nullopt;
+  const size_t size = round_up(wanted, kAlign);
+  auto offset = free_.take(size, align);
+  if (!offset && kept_.bytes() > 0) {
+    give_back(0);
+    offset = free_.take(size, align);
+  }
+  return offset;
+}
+
 bool Arena::free(std::byte* p) {
-  if (getpid() != pid_) return false;
+  if (process_number() != process_) return false;
   std::lock_guard lock(mutex_);
-  auto block = owns(p, 1) ? blocks_.find(offset(p)) : blocks_.end();
-  if (block == blocks_.end() || block->second.freed) return false;
-  soil(block->first, block->second.bytes);
-  if (block->second.pins != 0) {
-    block->second.freed = true;
+  Block* block = live_at(p);
+  if (block == nullptr) return false;
+  soil(block->offset, block->bytes);
+  if (block->pins != 0) {
+    block->state = State::leaving;
     return true;
   }
-  release(block);
+  used_ -= block->bytes;
+  release(*block);
   return true;
+}
+
+bool Arena::keep(std::byte* p) {
+  if (process_number() != process_) return false;
+  {
+    std::lock_guard lock(mutex_);
+    Block* block = live_at(p);
+    if (block == nullptr) return false;
+    if (block->pins == 0 && block->bytes <= bound_ && Kept::fits(block->bytes)) {
+      block->state = State::kept;
+      used_ -= block->bytes;
+      kept_.put(*block);
+      give_back(bound_);
+      return true;
+    }
+  }
+  return free(p);
+}
+
+std::byte* Arena::reuse(size_t size, size_t align) {
+  if (!Kept::fits(size) || process_number() != process_) return nullptr;
+  std::lock_guard lock(mutex_);
+  auto* block = static_cast<Block*>(kept_.take(size, align));
+  if (block == nullptr) return nullptr;
+  block->state = State::live;
+  used_ += block->bytes;
+  return base() + block->offset;
+}
+
+void Arena::give_back(size_t most) {
+  while (kept_.bytes() > most) {
+    KeptBlock* block = kept_.take_oldest();
+    soil(block->offset, block->bytes);
+    release(*block);
+  }
+}
+
+void Arena::set_bound(size_t most) {
+  if (process_number() != process_) return;
+  std::lock_guard lock(mutex_);
+  bound_ = most;
+  give_back(most);
+}
+
+void Arena::trim() {
+  if (process_number() != process_) return;
+  std::lock_guard lock(mutex_);
+  give_back(0);
+  std::erase_if(dirty_, [&](const auto& range) { return punch(range.first, range.second); });
 }
 
 bool Arena::pin(const std::byte* p, size_t bytes) {
   std::lock_guard lock(mutex_);
-  auto block = block_of(p, bytes);
-  if (block == blocks_.end() || block->second.freed) return false;
-  ++block->second.pins;
+  const auto found = block_of(p, bytes);
+  if (found == blocks_.end() || found->second.state != State::live) return false;
+  ++blocks_[found->first].pins;
+  pins_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 void Arena::unpin(const std::byte* p) {
   std::lock_guard lock(mutex_);
-  auto block = block_of(p, 1);
-  if (block == blocks_.end() || block->second.pins == 0 || --block->second.pins != 0 || !block->second.freed)
-    return;
-  soil(block->first, block->second.bytes);  // again: a peer may have stored since
+  const auto found = block_of(p, 1);
+  if (found == blocks_.end() || found->second.pins == 0) return;
+  Block& block = blocks_[found->first];
+  pins_.fetch_sub(1, std::memory_order_relaxed);
+  if (--block.pins != 0 || block.state != State::leaving) return;
+  soil(block.offset, block.bytes);  // again: a peer may have stored since
+  used_ -= block.bytes;
   release(block);
 }
 
-void Arena::release(std::map<size_t, Block>::iterator block) {
-  free_.give(block->first, block->second.bytes);
-  used_ -= block->second.bytes;
-  blocks_.erase(block);
+bool Arena::pinned(const std::byte* p) const {
+  if (pins_.load(std::memory_order_relaxed) == 0) return false;
+  std::lock_guard lock(mutex_);
+  const auto block = block_of(p, 1);
+  return block != blocks_.end() && block->second.pins != 0;
+}
+
+void Arena::release(KeptBlock& block) {
+  free_.give(block.offset, block.bytes);
+  blocks_.erase(block.offset);
 }
 
 size_t Arena::used() const {
@@ -171,7 +248,34 @@ size_t Arena::used() const {
   return used_;
 }
 
-std::map<size_t, Arena::Block>::iterator Arena::block_of(const std::byte* p, size_t size) {
+size_t Arena::kept() const {
+  std::lock_guard lock(mutex_);
+  return kept_.bytes();
+}
+
+size_t Arena::bound() const {
+  std::lock_guard lock(mutex_);
+  return bound_;
+}
+
+size_t Arena::resident() const noexcept {
+  struct stat about {};
+  return fstat(fd(), &about) == 0 ? size_t(about.st_blocks) * 512 : 0;
+}
+
+size_t Arena::size_of(const std::byte* p) const {
+  std::lock_guard lock(mutex_);
+  const auto block = block_of(p, 1);
+  if (block == blocks_.end() || block->first != offset(p) || block->second.state != State::live) return 0;
+  return block->second.bytes;
+}
+
+Arena::Block* Arena::live_at(const std::byte* p) {
+  const auto block = owns(p, 1) ? blocks_.find(offset(p)) : blocks_.end();
+  return block == blocks_.end() || block->second.state != State::live ? nullptr : &block->second;
+}
+
+Arena::Blocks::const_iterator Arena::block_of(const std::byte* p, size_t size) const {
   if (!owns(p, size)) return blocks_.end();
   auto block = blocks_.upper_bound(offset(p));
   if (block == blocks_.begin()) return blocks_.end();
@@ -179,7 +283,7 @@ std::map<size_t, Arena::Block>::iterator Arena::block_of(const std::byte* p, siz
   return in_bounds(offset(p) - block->first, size, block->second.bytes) ? block : blocks_.end();
 }
 
-void Arena::clean(size_t offset, size_t size) {
+void Arena::clean(size_t offset, size_t size, Fill fill) {
   auto range = dirty_.upper_bound(offset);
   if (range != dirty_.begin()) --range;
   while (range != dirty_.end() && range->first < offset + size) {
@@ -189,7 +293,7 @@ void Arena::clean(size_t offset, size_t size) {
       continue;
     }
     size_t from = std::max(start, offset), to = std::min(end, offset + size);
-    std::memset(base() + from, 0, to - from);
+    if (fill == Fill::zeroes) std::memset(base() + from, 0, to - from);
     range = dirty_.erase(range);
     if (start < from) dirty_[start] = from - start;
     if (to < end) range = dirty_.emplace(to, end - to).first;
@@ -197,10 +301,29 @@ void Arena::clean(size_t offset, size_t size) {
 }
 
 void Arena::soil(size_t offset, size_t size) {
-  if (size >= kGiveBack &&
-      fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(size)) == 0)
+  if (size < kGiveBack || !punch(offset, size)) dirty_[offset] = size;
+}
+
+bool Arena::punch(size_t offset, size_t size) noexcept {
+  return fallocate(fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(size)) == 0;
+}
+
+void Arena::zero(std::byte* p, size_t size) noexcept {
+  constexpr size_t kWorthAsking = size_t{64} << 10;
+  if (size < kWorthAsking) {
+    std::memset(p, 0, size);
     return;
-  dirty_[offset] = size;
+  }
+  const auto end = off_t(offset(p) + size);
+  for (auto at = off_t(offset(p)); at < end;) {
+    const off_t data = lseek(fd(), at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return;  // holes to the end
+    const off_t from = data < 0 ? at : std::min(data, end);
+    const off_t hole = data < 0 ? end : lseek(fd(), from, SEEK_HOLE);
+    const off_t to = hole < 0 ? end : std::min(hole, end);
+    std::memset(base() + from, 0, size_t(to - from));
+    at = to;
+  }
 }
 
 }  // namespace plait::transport::shm
