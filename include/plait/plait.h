@@ -17,8 +17,8 @@
  *     call at any time. Which thread drives may change from call to call. Any number of communicators may be driven at
  *     once.
  *   - Several ranks may live in one process, each with its own communicator handle and driving thread.
- *   - plait_init, plait_finalize, plait_mem_alloc, plait_mem_free, plait_register, plait_deregister, plait_op_create and
- *     plait_op_free: any thread.
+ *   - plait_init, plait_finalize, plait_mem_alloc, plait_mem_free, all of memory.h, plait_register, plait_deregister,
+ *     plait_op_create and plait_op_free: any thread.
  *   - Nothing runs between calls: plait has no threads of its own, but those that queues are given (queue.h). An operation
  *     moves while some thread is in plait_test, plait_wait, plait_wait_any or a blocking call on its communicator.
  *
@@ -297,10 +297,13 @@ PLAIT_API plait_status plait_comm_levels(const plait_comm* comm, plait_level* le
 
 /* Memory for gradients: pooled shared memory that peers on the host reduce from where it lies, up to 4 times faster than
  * plain memory. It belongs to the process, serves every communicator, and is exposed to each on first use. Aligned to
- * 4096 bytes; zeroed. bytes 0 is PLAIT_ERR_INVALID. PLAIT_ERR_MEMORY, PLAIT_ERR_SYSTEM. */
+ * 4096 bytes; zeroed. memory.h gives the same memory with malloc's face, of any size, and says what is kept of it when it
+ * is freed. bytes 0 is PLAIT_ERR_INVALID. PLAIT_ERR_STATE (no plait_init, forked child), PLAIT_ERR_MEMORY,
+ * PLAIT_ERR_SYSTEM. */
 PLAIT_API plait_status plait_mem_alloc(size_t bytes, void** memory);
 
-/* Frees what plait_mem_alloc gave. No operation may be using it. NULL is fine. PLAIT_ERR_INVALID for other pointers. */
+/* Frees what plait_mem_alloc, or plait_malloc and its like, gave. No operation may be using it. NULL is fine.
+ * PLAIT_ERR_INVALID for other pointers, PLAIT_ERR_STATE in a forked child. */
 PLAIT_API plait_status plait_mem_free(void* memory);
 
 typedef struct plait_memory {
@@ -466,6 +469,7 @@ PLAIT_API plait_status plait_request_free(plait_request* request);
 
 #include <plait/codec.h>
 #include <plait/collectives.h>
+#include <plait/memory.h>
 #include <plait/queue.h>
 
 #endif

@@ -1,4 +1,4 @@
-// plait.h: the library, communicators, memory.
+// plait.h: the library, communicators, registered memory.
 #include <cstring>
 #include <iterator>
 #include <span>
@@ -10,7 +10,6 @@
 #include "runtime/library.h"
 #include "runtime/lists.h"
 #include "runtime/registry.h"
-#include "transport/shm/arena.h"
 
 using namespace plait;
 using namespace plait::runtime;
@@ -71,11 +70,6 @@ Status apply(const plait_config* config) {
     });
   }
   return {};
-}
-
-Result<transport::shm::Arena*> arena() {
-  PLAIT_TRY(check_ready());
-  return transport::shm::Arena::process();
 }
 
 plait_comm* handle_of(std::unique_ptr<Communicator> impl) {
@@ -258,26 +252,6 @@ plait_status plait_comm_levels(const plait_comm* comm, plait_level* levels, size
   if (!status.ok()) return report(status);
   *count = known;
   return PLAIT_OK;
-}
-
-plait_status plait_mem_alloc(size_t bytes, void** memory) {
-  if (memory == nullptr) return report({Code::invalid, "plait_mem_alloc: memory is NULL"});
-  auto a = arena();
-  if (!a.ok()) return report(a.status());
-  auto block = (*a)->allocate(bytes);
-  if (!block.ok()) return report(block.status());
-  *memory = *block;
-  return PLAIT_OK;
-}
-
-plait_status plait_mem_free(void* memory) {
-  if (memory == nullptr) return PLAIT_OK;
-  if (forked()) return report(check_ready());
-  auto a = transport::shm::Arena::process();
-  if (!a.ok()) return report(a.status());
-  if ((*a)->free(static_cast<std::byte*>(memory))) return PLAIT_OK;
-  return report({Code::invalid,
-                 "plait_mem_free: the pointer is not one that plait_mem_alloc gave, or was freed before"});
 }
 
 plait_status plait_register(const plait_memory* memory, plait_region** region) {

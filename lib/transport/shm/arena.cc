@@ -136,7 +136,7 @@ Result<std::byte*> Arena::allocate(size_t wanted, Fill fill, size_t align) {
 }
 
 std::optional<size_t> Arena::take(size_t wanted, size_t align) {
-  if (wanted > bytes() || align > bytes()) return std::nullopt;
+  if (wanted > bytes()) return std::nullopt;
   const size_t size = round_up(wanted, kAlign);
   auto offset = free_.take(size, align);
   if (!offset && kept_.bytes() > 0) {

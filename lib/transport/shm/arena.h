@@ -55,9 +55,9 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // 4096-aligned, from 2 MiB on 2 MiB-aligned, and at a multiple of `align`, a power of two. Any thread.
-  // Code::memory when the arena is full, Code::invalid for 0 bytes, Code::state in a forked child of the
-  // arena's process.
+  // 4096-aligned, from 2 MiB on 2 MiB-aligned, and at a multiple of `align`, a power of two up to kLarge. Any
+  // thread. Code::memory when the arena is full, Code::invalid for 0 bytes, Code::state in a forked child of
+  // the arena's process.
   Result<std::byte*> allocate(size_t bytes, Fill fill = Fill::zeroes, size_t align = kAlign);
   // Gives its pages back. False, with nothing changed, when `p` is not what allocate() or reuse() returned
   // (or this is a forked child). Any thread.

@@ -21,8 +21,8 @@ class Heap {
   static bool inherited(const void* p);
   static Result<std::unique_ptr<Heap>> create(Arena& arena);
 
-  // At a multiple of `align`, a power of two. Any thread; so are the rest. Code::memory when the arena is
-  // full, Code::state in a forked child of the arena's process. 0 bytes are a block, too.
+  // At a multiple of `align`, a power of two up to Arena::kLarge. Any thread; so are the rest. Code::memory
+  // when the arena is full, Code::state in a forked child of the arena's process. 0 bytes are a block, too.
   Result<std::byte*> allocate(size_t bytes, size_t align, Fill fill);
   // A block of `bytes` bytes, with what the block `p` has; that one, or a new one at a multiple of `align`,
   // and `p` is freed. Code::invalid: `p` is no block that is allocated. After an error it is as it was.
