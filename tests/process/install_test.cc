@@ -65,7 +65,7 @@ constexpr const char* kSum = "[0] sum over 2: each element is 3\n";
 TEST_F(Install, PutsDownHeaderLibraryAndTools) {
   for (fs::path file : {prefix_ / "include/plait/plait.h", prefix_ / "include/plait/collectives.h",
                         prefix_ / "include/plait/codec.h",
-                        prefix_ / "include/plait/memory.h",
+                        prefix_ / "include/plait/memory.h", prefix_ / "include/plait/plait.hpp",
                         prefix_ / "include/plait/queue.h",
                         prefix_ / "bin/plait-run", prefix_ / "bin/plait-perf", prefix_ / "bin/plait-tune",
                         libdir_ / "libplait.so", libdir_ / "libplait.so.0", libdir_ / "pkgconfig/plait.pc",
@@ -153,6 +153,24 @@ TEST_F(Install, BuildsTheExampleByPkgConfig) {
       "\"$prefix/bin/plait-run\" -n 2 ./a.out");
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_EQ(o.out, kSum);
+}
+
+TEST_F(Install, BuildsWithTheHeaderForCxx) {
+  Outcome o = shell(
+      "cat >sum.cc <<END\n"
+      "#include <plait/plait.hpp>\n"
+      "int main() {\n"
+      "  plait::library library;\n"
+      "  plait::communicator comm = plait::make_communicator();\n"
+      "  plait::vector<float> x(1000, 1);\n"
+      "  plait::check(plait_allreduce(comm.get(), x.data(), x.data(), x.size(), PLAIT_FLOAT32, PLAIT_SUM, nullptr,\n"
+      "                               nullptr), comm.get());\n"
+      "  return x[999] == 2 ? 0 : 1;\n"
+      "}\n"
+      "END\n"
+      "c++ -std=c++17 -Wall -Werror sum.cc $(pkg-config --cflags --libs plait) -Wl,-rpath,\"$libdir\"\n"
+      "\"$prefix/bin/plait-run\" -n 2 ./a.out");
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
 }
 
 TEST_F(Install, BuildsTheExampleByCMake) {
