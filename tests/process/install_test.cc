@@ -64,9 +64,8 @@ constexpr const char* kSum = "[0] sum over 2: each element is 3\n";
 
 TEST_F(Install, PutsDownHeaderLibraryAndTools) {
   for (fs::path file : {prefix_ / "include/plait/plait.h", prefix_ / "include/plait/collectives.h",
-                        prefix_ / "include/plait/codec.h",
-                        prefix_ / "include/plait/memory.h", prefix_ / "include/plait/plait.hpp",
-                        prefix_ / "include/plait/queue.h",
+                        prefix_ / "include/plait/codec.h", prefix_ / "include/plait/memory.h",
+                        prefix_ / "include/plait/plait.hpp", prefix_ / "include/plait/queue.h",
                         prefix_ / "bin/plait-run", prefix_ / "bin/plait-perf", prefix_ / "bin/plait-tune",
                         libdir_ / "libplait.so", libdir_ / "libplait.so.0", libdir_ / "pkgconfig/plait.pc",
                         libdir_ / "cmake/plait/plaitConfig.cmake"}) {
@@ -114,9 +113,8 @@ TEST_F(Install, PutsDownNothingOfItsInside) {
     if (!entry.is_regular_file()) continue;
     EXPECT_NE(entry.path().extension(), ".a") << entry.path();
     EXPECT_TRUE(entry.path().extension() != ".h" || entry.path().filename() == "plait.h" ||
-                entry.path().filename() == "collectives.h" ||
-                entry.path().filename() == "codec.h" || entry.path().filename() == "memory.h" ||
-                entry.path().filename() == "queue.h")
+                entry.path().filename() == "collectives.h" || entry.path().filename() == "codec.h" ||
+                entry.path().filename() == "memory.h" || entry.path().filename() == "queue.h")
         << entry.path();
   }
 }
@@ -163,7 +161,8 @@ TEST_F(Install, BuildsWithTheHeaderForCxx) {
       "  plait::library library;\n"
       "  plait::communicator comm = plait::make_communicator();\n"
       "  plait::vector<float> x(1000, 1);\n"
-      "  plait::check(plait_allreduce(comm.get(), x.data(), x.data(), x.size(), PLAIT_FLOAT32, PLAIT_SUM, nullptr,\n"
+      "  plait::check(plait_allreduce(comm.get(), x.data(), x.data(), x.size(), PLAIT_FLOAT32, PLAIT_SUM, "
+      "nullptr,\n"
       "                               nullptr), comm.get());\n"
       "  return x[999] == 2 ? 0 : 1;\n"
       "}\n"
@@ -171,6 +170,18 @@ TEST_F(Install, BuildsWithTheHeaderForCxx) {
       "c++ -std=c++17 -Wall -Werror sum.cc $(pkg-config --cflags --libs plait) -Wl,-rpath,\"$libdir\"\n"
       "\"$prefix/bin/plait-run\" -n 2 ./a.out");
   EXPECT_EQ(o.status, 0) << o.out << o.err;
+}
+
+TEST_F(Install, PythonFindsItsModuleAndTheLibrary) {
+  Outcome o = shell(
+      "module=$(find \"$prefix\" -path '*/plait/memory.py')\n"
+      "[ -n \"$module\" ] || exit 77\n"
+      "cd / && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${module%/plait/memory.py} python3 -c 'import "
+      "plait.memory\n"
+      "print(plait.memory.is_shared(plait.memory.alloc(100)), plait.memory.library()._name)'");
+  if (o.status == 77) GTEST_SKIP() << "the module of Python is not built (-Dpython)";
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_EQ(o.out, "True " + (libdir_ / "libplait.so.0").string() + "\n");
 }
 
 TEST_F(Install, BuildsTheExampleByCMake) {
