@@ -318,6 +318,7 @@ int main(int argc, char** argv) {
   const int process = number_of("RANK"), size = number_of("WORLD_SIZE") * options.threads;
   const char* job = std::getenv("PLAIT_JOB");
   check(plait_init(nullptr), "plait_init");
+  check(plait_mem_keep(0), "plait_mem_keep");  // what is kept of buffers is not the communicator's
   Meeting meeting(job == nullptr ? "job" : job, size);
   const int fd = shared_memory();
   std::vector<std::thread> threads;
