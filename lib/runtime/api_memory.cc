@@ -33,21 +33,21 @@ void* fail(const Status& status) noexcept {
   return nullptr;
 }
 
-// What is allocated on the way, a few words of private memory, may fail as well.
+// What make(heap) gives. What is allocated on the way, a few words of private memory, may fail as well.
+template <class Make>
+Result<std::byte*> try_make(Make make) noexcept {
+  try {
+    auto heap = Heap::process();
+    return heap.ok() ? make(**heap) : heap.status();
+  } catch (const std::exception&) {
+    return Status(Code::memory);
+  }
+}
+
 template <class Make>
 void* made(Make make) noexcept {
-  try {
-    Heap* heap = Heap::made();
-    if (heap == nullptr) {
-      auto fresh = Heap::process();
-      if (!fresh.ok()) return fail(fresh.status());
-      heap = *fresh;
-    }
-    Result<std::byte*> block = make(*heap);
-    return block.ok() ? *block : fail(block.status());
-  } catch (const std::exception&) {
-    return fail(Status(Code::memory));
-  }
+  const Result<std::byte*> block = try_make(make);
+  return block.ok() ? *block : fail(block.status());
 }
 
 void* allocate(const char* function, size_t bytes, size_t align, Fill fill) noexcept {
@@ -78,9 +78,7 @@ plait_status plait_mem_alloc(size_t bytes, void** memory) {
   const Status ready = check_ready();
   if (!ready.ok()) return report(ready);
   if (bytes == 0) return report({Code::invalid, "plait_mem_alloc: 0 bytes of shared memory asked for"});
-  auto heap = Heap::process();
-  if (!heap.ok()) return report(heap.status());
-  auto block = (*heap)->allocate(bytes, Arena::kAlign, Fill::zeroes);
+  const auto block = try_make([&](Heap& heap) { return heap.allocate(bytes, Arena::kAlign, Fill::zeroes); });
   if (!block.ok()) return report(block.status());
   *memory = *block;
   return PLAIT_OK;
