@@ -4,8 +4,8 @@
 // under us. The address range is as large as the machine's memory; pages are charged when touched only. It
 // lives as long as the process: peers may map it at any time, and free blocks are reused, never unmapped.
 //
-// To give pages back and to fault them in again costs 20 times what it costs to clear them (64 MiB: 135 ms
-// against 6), here and in each peer, so blocks of users are kept for the next of their size, up to a bound:
+// To give pages back and to fault them in again costs 20 times what it costs to clear them (64 MiB: 37 ms
+// against 2), here and in each peer, so blocks of users are kept for the next of their size, up to a bound:
 // keep() and reuse().
 #pragma once
 
