@@ -2,13 +2,14 @@
 // has a line an operation, which others read where it lies; an allreduce is then a look at all lines, and
 // either a sum of what they hold, or of what they tell the place of.
 //
-// It is a peephole of the machine, for programs whose result is, on every rank and for each element, the chain
-// of all inputs in the order of ranks: who folds which element, and how often, does not show in the bits. So
-// ranks with a core each look at all lines and take a share each; where they share cores the last one to come
-// looks for all, and whoever runs takes pieces of all shares of its core: a rank that has no core just now is
-// not waited for.
+// It is a peephole of the machine, for programs whose result is, on every rank and for each element, the
+// chain of all inputs in the order of ranks: who folds which element, and how often, does not show in the
+// bits. So ranks with a core each look at all lines and take a share each; where they share cores the last
+// one to come looks for all, and whoever runs takes pieces of all shares of its core: a rank that has no core
+// just now is not waited for.
 //
-// Two turns suffice: who knows that all came to an operation knows that every rank is done with the one before.
+// Two turns suffice: who knows that all came to an operation knows that every rank is done with the one
+// before.
 #pragma once
 
 #include <atomic>
@@ -24,9 +25,9 @@ constexpr uint32_t kCommonTurns = 2;
 constexpr size_t kCommonBytes = 1024;
 // Where ranks share cores: what one takes at a time.
 constexpr size_t kCommonPiece = 32 * 1024;
-// The largest vectors for which they do so, of all ranks together: of larger ones each process would come to touch
-// all pages of all ranks, which it has to be told of one by one (8 ranks of 2 MiB on 2 cores: 900 us; each its
-// share: 230).
+// The largest vectors for which they do so, of all ranks together: of larger ones each process would come to
+// touch all pages of all ranks, which it has to be told of one by one (8 ranks of 2 MiB on 2 cores: 900 us;
+// each its share: 230).
 constexpr size_t kCommonCrowdedBytes = 1024 * 1024;
 // Elsewhere: what is folded between two looks at whether to go on.
 constexpr size_t kCommonStride = 256 * 1024;
@@ -42,8 +43,8 @@ struct CommonOffer {
 // Of one rank, written by it unless said otherwise, read by all; zeroed.
 struct alignas(64) Commons {
   transport::Line line[kCommonTurns];
-  // Of rank 0, where ranks share cores: how often ranks came, and what the last one found. That is the sum, if
-  // it fits; else the rank that has it in its values, or nothing but that all may begin.
+  // Of rank 0, where ranks share cores: how often ranks came, and what the last one found. That is the sum,
+  // if it fits; else the rank that has it in its values, or nothing but that all may begin.
   alignas(64) std::atomic<uint32_t> came;
   transport::Line found[kCommonTurns];
   std::byte values[kCommonTurns][kCommonBytes];  // that do not fit a line
