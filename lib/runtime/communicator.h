@@ -126,7 +126,7 @@ class Communicator {
   static constexpr int kMostSleepMs = 100;  // boards and the abort flag are looked at that often
   static constexpr uint32_t kModest = 32;
   static constexpr uint64_t kSpreadEvery = 1024;  // operations
-  static constexpr size_t kShapes = 64;  // remembered; a power of two
+  static constexpr size_t kShapes = 64;           // remembered; a power of two
   static constexpr uint32_t kMostStrangeLooks = 200;
 
   struct Exposed {

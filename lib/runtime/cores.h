@@ -37,9 +37,9 @@ Share share_of(std::span<const Seat> seats, size_t mine);
 // rank, from 0 on.
 int32_t fewest_cores(std::span<const Seat> seats, std::span<const int32_t> host_of);
 
-// With more ranks than cores, how they are spread decides how well the cores are shared: puts this thread on the
-// core of its rank once, and then leaves it to the scheduler (8 ranks on 2 cores: 7 us an operation without,
-// 3 us with).
+// With more ranks than cores, how they are spread decides how well the cores are shared: puts this thread on
+// the core of its rank once, and then leaves it to the scheduler (8 ranks on 2 cores: 7 us an operation
+// without, 3 us with).
 void nudge(int32_t rank) noexcept;
 
 }  // namespace plait::runtime

@@ -143,7 +143,8 @@ Status Peer::link_up() {
   remote_ = std::move(region).value();
   const uint64_t bytes = remote_->bytes();
   if (!in_bounds(their_mail_, messages_offset() + sizeof(transport::MessageMemory), bytes) ||
-      !in_bounds(their_board_, mapped() ? sizeof(Stand) : sizeof(Board), bytes) || their_mail_ % 64 != 0 || their_board_ % 64 != 0) {
+      !in_bounds(their_board_, mapped() ? sizeof(Stand) : sizeof(Board), bytes) || their_mail_ % 64 != 0 ||
+      their_board_ % 64 != 0) {
     return {Code::version, "its mailbox does not lie in the memory that it exposed"};
   }
   transport::Wire wire;

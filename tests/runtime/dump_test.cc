@@ -64,7 +64,8 @@ std::string check_waiting(const json& d, const char* why) {
   const json& arrived = d["arrived"];
   if (arrived.size() != 2 || arrived[1]["ranks"][0] != 1 || arrived[1]["operation"] != 1)
     return arrived.dump();
-  if (!contains(d["waiting"]["for"], "rank 1 (to show its values)") || d["waiting"]["ms"] < 100) return d["waiting"].dump();
+  if (!contains(d["waiting"]["for"], "rank 1 (to show its values)") || d["waiting"]["ms"] < 100)
+    return d["waiting"].dump();
   return {};
 }
 

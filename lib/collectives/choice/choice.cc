@@ -184,8 +184,9 @@ double Chooser::estimate(const Method& method, const Question& q) const {
   if (method.outline) {
     const bool common = room_.commons && method.deterministic && method.all_meet && !q.uneven && q.commutes;
     if (crowded())
-      return common && q.bytes * uint64_t(room_.ranks) <= real::kCommonCrowdedBytes ? estimate_on_commons(method, q)
-                                                            : estimate_in_crowd(method, q);
+      return common && q.bytes * uint64_t(room_.ranks) <= real::kCommonCrowdedBytes
+                 ? estimate_on_commons(method, q)
+                 : estimate_in_crowd(method, q);
     const bool far = slowest_ == LinkClass::between;
     const int together = far && !method.outline->neighbours ? most_on_host_ : 1;
     return estimate({*method.outline, slowest_, 1, together}, bytes, buffered(method, q));

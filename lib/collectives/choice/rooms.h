@@ -30,9 +30,9 @@ struct Pod {
 struct Seating {
   int32_t ranks = 1;
   std::vector<int32_t> host_of = {};  // of each rank, numbered from 0 on; empty: all are on one
-  int32_t cores = 0;    // of the host that has fewest for its ranks, where they are too few; 0: a core each
+  int32_t cores = 0;     // of the host that has fewest for its ranks, where they are too few; 0: a core each
   bool commons = false;  // all map each other's memory, and have commons (real/commons.h)
-  double link_Bps = 0;  // bytes a second, each way, of the slowest link between hosts; 0: not known
+  double link_Bps = 0;   // bytes a second, each way, of the slowest link between hosts; 0: not known
   std::vector<int32_t> pod_of =
       {};                      // of each rank, numbered from 0 on, one that is alone too; empty: no pods
   std::vector<Pod> pods = {};  // of two ranks or more

@@ -23,7 +23,7 @@ namespace plait::collectives::real {
 // What the machine knows of a peer. Owned by the communicator.
 struct Link {
   transport::Mailbox* mailbox = nullptr;
-  Commons* commons = nullptr;    // the peer's, where it is mapped
+  Commons* commons = nullptr;   // the peer's, where it is mapped
   std::byte* shared = nullptr;  // the peer's shared memory as mapped here, or null
   uint64_t shared_bytes = 0;
   uint64_t output_offset = 0;  // where the peer's output lies in it, in operation output_of
@@ -207,8 +207,8 @@ class Machine {
     enum class Stage : uint8_t { none, gather, fold, drain };
     Commons* own = nullptr;  // null: there are none
     bool crowded = false;
-    bool small = false;  // the lines hold the values
-    uint32_t core = 0;   // that this rank is on, where they share cores ...
+    bool small = false;      // the lines hold the values
+    uint32_t core = 0;       // that this rank is on, where they share cores ...
     uint32_t neighbour = 1;  // ... and how far from it somebody is who was last awaited there
     Stage stage = Stage::none;
     uint32_t sequence = 0;  // of the latest operation on them
@@ -238,7 +238,9 @@ class Machine {
   bool take_offers() noexcept;
   void fold_common(size_t from, size_t bytes) noexcept;
   bool fold_share() noexcept;
-  Commons::Turn& common_turn() const noexcept { return first_commons().turn[common_.sequence % kCommonTurns]; }
+  Commons::Turn& common_turn() const noexcept {
+    return first_commons().turn[common_.sequence % kCommonTurns];
+  }
   std::pair<size_t, size_t> common_share(size_t rank) const noexcept;
   uint32_t common_pieces(size_t rank) const noexcept;
   bool fold_pieces() noexcept;
