@@ -12,7 +12,7 @@
 namespace plait::perf {
 namespace {
 
-constexpr int kTurns = 5;  // of the codec and of none
+constexpr int kCodecTurns = 5;  // of the codec and of none
 
 uint64_t mix(uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
@@ -120,10 +120,10 @@ void CodedBench::time(CodedRow& row) {
   auto coded = [&] { call(row.count, options_.codec.c_str(), key, nullptr); };
   auto plain = [&] { call(row.count, nullptr, 0, nullptr); };
   const bool both = !options_.rival.empty();
-  const int each = (options_.iterations + kTurns - 1) / kTurns;
+  const int each = (options_.iterations + kCodecTurns - 1) / kCodecTurns;
   const int batch = batch_of(ranks_.glance(4, coded));
   std::vector<double> coded_us, plain_us;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < kCodecTurns; ++turn) {
     for (int i = 0; i < options_.warmup; ++i) coded();
     for (double us : ranks_.sample(each, batch, coded)) coded_us.push_back(us);
     for (int i = 0; both && i < options_.warmup; ++i) plain();

@@ -23,11 +23,11 @@ constexpr const char* kRate =
 constexpr const char* kPorts = "name both ports as rails: -d verbs:mlx5_0/1,verbs:mlx5_0/2";
 constexpr const char* kWhere = "-d says which device or interface, -i which port, -x which GID";
 
-struct Row {
+struct Refusal {
   bool (*of)(Tool);  // which tools refuse it
   tools::Refused option;
 };
-constexpr Row kRefused[] = {
+constexpr Refusal kRefused[] = {
     {latency, {"-b,--bidirectional", false, kOneWay}},
     {latency, {"-t,--tx-depth", true, kOneWay}},
     {latency, {"-l,--post_list", true, kOneWay}},
@@ -101,7 +101,7 @@ constexpr Row kRefused[] = {
 
 std::vector<tools::Refused> refused_by(Tool tool) {
   std::vector<tools::Refused> all;
-  for (const Row& row : kRefused)
+  for (const Refusal& row : kRefused)
     if (row.of(tool)) all.push_back(row.option);
   return all;
 }

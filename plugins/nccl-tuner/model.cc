@@ -210,7 +210,7 @@ Job job_of(Collective collective, Way way) {
 
 // The defaults are those of NCCL 2.24 to 2.30; it has none for PAT with LL.
 Overheads overheads(const TunerConstantsV5* constants) {
-  constexpr double kMicro = 1e-6;
+  constexpr double kMicrosecond = 1e-6;
   Overheads o{.call = {{{6.8, 14.0, 8.4}, {6.6, 14.0, 8.4}, {8.0, 8.0, 8.0}}},
               .inside = {{{0.6, 1.25, 4.0}, {0.6, 1.9, 3.4}, {0, 0, 4.0}}},
               .between = {{{5.0, 8.5, 14.0}, {2.7, 4.0, 14.0}, {0, 0, 14.0}}}};
@@ -219,7 +219,7 @@ Overheads overheads(const TunerConstantsV5* constants) {
     for (size_t p = 0; p < tuner_protocols; p++) {
       const auto take = [&](double& to, double given) {
         if (constants != nullptr && is_time(given)) to = given;
-        to *= kMicro;
+        to *= kMicrosecond;
       };
       const auto* c = constants;
       take(o.call[w][p], c != nullptr ? c->base_latency[row][p] : 0);

@@ -46,10 +46,12 @@ TEST_P(OnTheCommons, EveryElementIsRight) {
 // From nothing over what fits a line, what is shown, and what is told the place of, to several pieces and
 // strides.
 TEST_P(OnTheCommons, OfEverySize) {
+  constexpr uint64_t kCounts[] = {0,   1,    2,    13,   14,     15,      255,    256,
+                                  257, 4096, 8191, 8193, 50'000, 100'003, 300'000};
   for (int ranks : {2, 5}) {
     run_ranks(world(ranks, seed(), how()), [&](int rank, Rank& r) -> Status {
       for (bool in_place : {true, false}) {
-        for (uint64_t count : {0, 1, 2, 13, 14, 15, 255, 256, 257, 4096, 8191, 8193, 100'003, 300'000}) {
+        for (uint64_t count : kCounts) {
           const Job job{
               .algorithm = allreduce("direct"), .ranks = ranks, .in_place = in_place, .count = count};
           PLAIT_TRY(run_job(job, rank, r));
