@@ -82,6 +82,7 @@ bool Supervisor::start(const Inherited& inherited) {
     }
     std::string prefix = options_.prefix ? "[" + std::to_string(rank) + "] " : "";
     Lines out(prefix, options_.shows(rank) ? &stdout_ : nullptr), err(prefix, &stderr_);
+    ends_.watch(child.pid);
     ranks_.push_back({std::move(child), std::move(out), std::move(err), true, {}});
     ++running_;
   }
@@ -173,6 +174,7 @@ void Supervisor::on_signals() {
 
 void Supervisor::reap() {
   std::vector<End> ended;
+  const std::vector<pid_t> order = ends_.take();
   siginfo_t info{};
   // WNOWAIT: as long as the rank is a zombie its process group's number cannot be another's, so that what it
   // left behind there can be ended safely.
@@ -190,6 +192,11 @@ void Supervisor::reap() {
     drain(*found);
     ended.push_back({int(found - ranks_.begin()), wait_status});
   }
+  const auto place = [&](const End& e) {
+    return std::find(order.begin(), order.end(), ranks_[size_t(e.rank)].child.pid) - order.begin();
+  };
+  std::stable_sort(ended.begin(), ended.end(),
+                   [&](const End& a, const End& b) { return place(a) < place(b); });
   // Of several that ended since the last look, one killed by a signal is the likelier cause.
   std::stable_partition(ended.begin(), ended.end(), [](const End& e) { return WIFSIGNALED(e.wait_status); });
   for (const End& end : ended) report(end);

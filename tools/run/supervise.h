@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "tools/run/collect.h"
+#include "tools/run/ends.h"
 #include "tools/run/job.h"
 #include "tools/run/launch.h"
 #include "tools/run/options.h"
@@ -72,6 +73,7 @@ class Supervisor {
   Collector& collector_;
   Sink stdout_{1}, stderr_{2};
   std::deque<Rank> ranks_;  // by rank; stays put, for readers point into it
+  Ends ends_;
   int running_ = 0;
   Fd signals_;
   std::optional<int> status_;  // of the first failure
