@@ -76,7 +76,7 @@ expect_warning 0 "its proof is wrong"
 absent=()
 rank_env+=(PLAIT_LOG=info) # a hello for an endpoint that is not there may be a late peer's: no reason for a warning
 before=$(received a)
-start_job -b 64K -e 64K -n 1000
+start_job -b 64K -e 64K -n 3000
 until (($(received a) - before > 1 << 20)); do
   kill -0 "${rank_pid[3]}" 2>/dev/null || fail "the job ended before anything was done to it"
   sleep 0.01
