@@ -54,6 +54,12 @@ plait_request* Messages::List::pop() noexcept {
   return request;
 }
 
+void Messages::List::remove(plait_request* request, plait_request* before) noexcept {
+  (before == nullptr ? first : before->next) = request->next;
+  if (last == request) last = before;
+  request->next = nullptr;
+}
+
 void Messages::start(plait_request* request) {
   const int32_t r = request->letter.peer;
   if (channels_[size_t(r)] == nullptr) {
@@ -160,26 +166,27 @@ bool Messages::hand_on(List& list, Channel& channel, Peer& peer, const Local& lo
   return moved;
 }
 
+// The oldest ones end first, mostly.
 bool Messages::collect(Channel& channel, transport::MessageLink& link, int32_t rank) noexcept {
-  bool moved = false;
-  List open;
-  while (channel.handed.first != nullptr) {
-    plait_request* request = channel.handed.pop();
+  if (link.ended() == 0) return false;
+  plait_request* before = nullptr;
+  for (plait_request *request = channel.handed.first, *next; request != nullptr; request = next) {
     Letter& letter = request->letter;
+    next = request->next;
     if (!letter.handed->done()) {
-      open.push(request);
+      before = request;
       continue;
     }
+    channel.handed.remove(request, before);
     const Status status = letter.handed->status();
     letter.moved = letter.handed->bytes()[0];
     link.release(letter.handed);
     letter.handed = nullptr;
     if (status.ok()) letter.region.reset();
     end(request, status, rank);
-    moved = true;
+    if (link.ended() == 0) break;
   }
-  channel.handed = open;
-  return moved;
+  return true;
 }
 
 void Messages::end(plait_request* request, const Status& status, int32_t rank) noexcept {

@@ -52,6 +52,8 @@ class Messages {
     plait_request *first = nullptr, *last = nullptr;
     void push(plait_request* request) noexcept;
     plait_request* pop() noexcept;
+    // `before`: the one before it, or null.
+    void remove(plait_request* request, plait_request* before) noexcept;
   };
   struct Channel {
     List sends, receives;  // for the link to take, in order

@@ -58,6 +58,8 @@ class MessageLink {
   const Status& trouble() const noexcept {
     return receives_.trouble().ok() ? sends_.trouble() : receives_.trouble();
   }
+  // How many requests ended and were not released yet.
+  uint32_t ended() const noexcept { return sends_.ended() + receives_.ended(); }
   uint64_t first_cookie() const noexcept { return wiring_.first_cookie; }
   // Has all that was written been posted? Then messages that are done arrive though this rank polls no more.
   bool flushed() noexcept { return lines_.flush(); }

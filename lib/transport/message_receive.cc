@@ -61,6 +61,7 @@ MessageRequest* MessageReceives::start(std::span<const MessageSlot> wanted) noex
 
 void MessageReceives::release(MessageRequest* request) noexcept {
   request->state_ = MessageRequest::State::free;
+  ended_--;
   request->status_ = Status();
   free_requests_.give(request->index_);
 }
@@ -189,7 +190,7 @@ void MessageReceives::meet(uint16_t slot, uint16_t a) noexcept {
 
 void MessageReceives::end(uint16_t s, size_t bytes) noexcept {
   Slot& slot = slots_[s];
-  requests_[slot.request].end(slot.place, bytes);
+  ended_ += requests_[slot.request].end(slot.place, bytes);
   if (slot.region != kNoRegion) told_[slot.region].uses--;
   slot.phase = Phase::ended;
   if (slot.due) return;  // advance() frees it
@@ -212,6 +213,7 @@ void MessageReceives::fail(const Status& status) noexcept {
     if (request.state_ != MessageRequest::State::pending) continue;
     request.fail(status);
     request.state_ = MessageRequest::State::done;
+    ended_++;
   }
 }
 

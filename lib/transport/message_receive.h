@@ -50,6 +50,7 @@ class MessageReceives {
   bool advance() noexcept;
   void fail(const Status& status) noexcept;
   const Status& trouble() const noexcept { return trouble_; }
+  uint32_t ended() const noexcept { return ended_; }
 
  private:
   enum class Phase : uint8_t { free, waiting, matched, refusing, receiving, ended };
@@ -125,6 +126,7 @@ class MessageReceives {
   std::array<Told, kMessageRegions> told_;
   uint64_t tells_ = 0;
   Status trouble_;
+  uint32_t ended_ = 0;
 };
 
 }  // namespace plait::transport

@@ -35,10 +35,12 @@ class MessageRequest {
     bytes_ = {};
     context = nullptr;
   }
-  // The i-th slot has ended.
-  void end(uint32_t i, size_t bytes) noexcept {
+  // The i-th slot has ended. True: so has the request.
+  bool end(uint32_t i, size_t bytes) noexcept {
     bytes_[i] = bytes;
-    if (--left_ == 0) state_ = State::done;
+    if (--left_ != 0) return false;
+    state_ = State::done;
+    return true;
   }
   void fail(const Status& status) noexcept {
     if (status_.ok()) status_ = status;

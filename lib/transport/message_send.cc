@@ -33,6 +33,7 @@ MessageRequest* MessageSends::start(uint32_t tag, const LocalSlice& data) noexce
 
 void MessageSends::release(MessageRequest* request) noexcept {
   request->state_ = MessageRequest::State::free;
+  ended_--;
   request->status_ = Status();
   free_.give(request->index_);
 }
@@ -231,7 +232,7 @@ void MessageSends::finish_left() noexcept {
 
 void MessageSends::end(Send& send) noexcept {
   send.phase = Phase::free;
-  send.request.end(0, send.data.bytes);
+  ended_ += send.request.end(0, send.data.bytes);
 }
 
 void MessageSends::too_long(Send& send, uint64_t room) noexcept {
@@ -241,7 +242,7 @@ void MessageSends::too_long(Send& send, uint64_t room) noexcept {
   if (trouble_.ok()) trouble_ = status;
   send.request.fail(status);
   send.phase = Phase::free;
-  send.request.end(0, 0);
+  ended_ += send.request.end(0, 0);
 }
 
 void MessageSends::fail(const Status& status) noexcept {
@@ -249,7 +250,7 @@ void MessageSends::fail(const Status& status) noexcept {
     if (send.request.state_ != MessageRequest::State::pending) continue;
     send.request.fail(status);
     send.phase = Phase::free;
-    send.request.end(0, 0);
+    ended_ += send.request.end(0, 0);
   }
 }
 

@@ -32,6 +32,8 @@ class MessageSends {
   void fail(const Status& status) noexcept;
   // The first message that did not fit what it met, if any.
   const Status& trouble() const noexcept { return trouble_; }
+  // How many requests ended and were not released yet.
+  uint32_t ended() const noexcept { return ended_; }
 
  private:
   static constexpr size_t kMostPieces = 4;  // under way: others share the endpoint
@@ -95,7 +97,8 @@ class MessageSends {
   const bool needs_region_;
   std::array<Send, kMessageSends> sends_;
   IndexPool<kMessageSends> free_;
-  // In order: to be announced; posted whole, or to be, and not known to have left; to be started; being moved.
+  // In order: to be announced; posted whole, or to be, and not known to have left; to be started; being
+  // moved.
   Ring<uint16_t, kMessageSends> queued_, leaving_, granted_, moving_;
   std::array<Post, kMessageSlots> posts_;
   size_t post_count_ = 0;
@@ -111,6 +114,7 @@ class MessageSends {
     std::array<std::byte, kMessageKeyLines * kMessageKeyBytes> key{};
   } coming_;
   Status trouble_;
+  uint32_t ended_ = 0;
 };
 
 }  // namespace plait::transport
