@@ -1,7 +1,9 @@
 // plait-run as its users meet it.
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,6 +61,30 @@ TEST(PlaitRun, GivesAllRanksOneJobOnePortOneSecret) {
   ASSERT_EQ(second.size(), 4u);
   EXPECT_NE(first[0].substr(0, 32), second[0].substr(0, 32)) << "two jobs must not have one name";
   EXPECT_EQ(first[0].substr(0, 32).find_first_not_of("0123456789abcdef"), std::string::npos);
+}
+
+TEST(PlaitRun, TellsRank0OfTheTerminal) {
+  const std::string script = "echo $RANK:$PLAIT_TERMINAL:";
+  EXPECT_EQ(run(shell({"--no-prefix"}, script)).out, "0::\n") << "there is none";
+
+  const std::string program = required("PLAIT_RUN");
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    alarm(60);
+    execl(program.c_str(), program.c_str(), "-n", "2", "--no-prefix", "sh", "-c", script.c_str(), nullptr);
+    _exit(127);
+  }
+  if (child < 0) GTEST_SKIP() << "no terminal can be made here";
+  std::string text;
+  char buffer[512];
+  for (ssize_t n; (n = read(terminal, buffer, sizeof buffer)) > 0;) text.append(buffer, size_t(n));
+  close(terminal);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(contains(text, "0:/dev/")) << text;
+  EXPECT_TRUE(contains(text, "1::")) << text;
 }
 
 TEST(PlaitRun, SecretIsForThisUserOnlyAndRemovedAtTheEnd) {

@@ -86,20 +86,23 @@ bool Job::create(int rank_count, std::string& error) {
   }
   name = hex(id);
   master_port = free_port();
+  if (const char* path = isatty(STDERR_FILENO) == 1 ? ttyname(STDERR_FILENO) : nullptr) terminal = path;
   return secret.create(error);
 }
 
 std::vector<std::pair<std::string, std::string>> Job::variables(int rank) const {
-  return {{"RANK", std::to_string(rank)},
-          {"WORLD_SIZE", std::to_string(ranks)},
-          {"LOCAL_RANK", std::to_string(rank)},
-          {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
-          {"GROUP_RANK", "0"},
-          {"MASTER_ADDR", "127.0.0.1"},
-          {"MASTER_PORT", std::to_string(master_port)},
-          {"PLAIT_JOB", name},
-          {"PLAIT_SECRET_FILE", secret.path()},
-          {"PLAIT_DUMP", dump}};
+  std::vector<std::pair<std::string, std::string>> all = {{"RANK", std::to_string(rank)},
+                                                          {"WORLD_SIZE", std::to_string(ranks)},
+                                                          {"LOCAL_RANK", std::to_string(rank)},
+                                                          {"LOCAL_WORLD_SIZE", std::to_string(ranks)},
+                                                          {"GROUP_RANK", "0"},
+                                                          {"MASTER_ADDR", "127.0.0.1"},
+                                                          {"MASTER_PORT", std::to_string(master_port)},
+                                                          {"PLAIT_JOB", name},
+                                                          {"PLAIT_SECRET_FILE", secret.path()},
+                                                          {"PLAIT_DUMP", dump}};
+  if (rank == 0 && !terminal.empty()) all.emplace_back("PLAIT_TERMINAL", terminal);
+  return all;
 }
 
 }  // namespace plait::run

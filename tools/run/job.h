@@ -33,7 +33,8 @@ struct Job {
   SecretFile secret;
   int master_port = 0;
   int ranks = 0;
-  std::string dump;  // what PLAIT_DUMP is set to
+  std::string dump;      // what PLAIT_DUMP is set to
+  std::string terminal;  // that plait-run's stderr is, where rank 0 may draw; empty: it is none
 
   // False when the job cannot be made; `error` says why.
   bool create(int rank_count, std::string& error);
