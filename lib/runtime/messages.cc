@@ -9,8 +9,9 @@ namespace plait::runtime {
 
 namespace {
 
-// From here on a receive in plain memory is exposed, for its message to be put there; shorter ones are
-// copied.
+// Between hosts, a receive in plain memory is exposed from here on, for its message to be put there; shorter
+// ones are copied. On one host all are: two copies through parts that stay in a cache, by a core each, are
+// three times as fast as one by the kernel, which looks up every page of it (1 MiB: 23 us against 72).
 constexpr size_t kExposeBytes = size_t(128) << 10;
 
 constexpr auto kDone = plait_request::State::done;
@@ -21,7 +22,7 @@ transport::LocalSlice place_of(Letter& letter, Way way, const Local& local) noex
   if (letter.kind != Letter::Kind::receive || letter.bytes <= transport::kEagerBytes) return slice;
   if (way == Way::shm && local.arena->owns(letter.data, letter.bytes)) {
     slice.region = local.fabric->arena_region();
-  } else if (letter.bytes >= kExposeBytes) {
+  } else if (way != Way::shm && letter.bytes >= kExposeBytes) {
     auto region = local.fabric->domain(way)->expose({.base = letter.data, .bytes = letter.bytes},
                                                     transport::Access::write);
     if (region.ok()) letter.region = std::move(region).value();  // else it is copied
