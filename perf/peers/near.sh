@@ -20,10 +20,10 @@ is_near() {
   awk -v d="$1" 'NR == 1 || $1 < n { n = $1 } END { exit !(d < n * 1.6 + 0.02) }' "$OUT/near"
 }
 
-# a_turn RANKS LABEL COMMAND...: three times at most; what the last one printed counts. Ranks that share cores are moved about in any
-# case.
+# a_turn RANKS LABEL COMMAND...: three times at most; what the last one printed counts, with ",apart" behind each line if the cores were
+# apart that time, too. Ranks that share cores are moved about in any case.
 a_turn() {
-  local try out=
+  local try out='' mark=''
   for try in 1 2 3; do
     if ((try < 3)) && ! crowded "$1" && ! is_near "$(near)"; then
       echo "$2" >>"$OUT/again"
@@ -32,7 +32,12 @@ a_turn() {
     fi
     out=$("${@:3}")
     if crowded "$1" || is_near "$(near)"; then break; fi
-    if ((try == 3)); then echo "$2" >>"$OUT/apart"; else echo "$2" >>"$OUT/again"; fi
+    if ((try == 3)); then
+      mark=,apart
+      echo "$2" >>"$OUT/apart"
+    else
+      echo "$2" >>"$OUT/again"
+    fi
   done
-  [ -z "$out" ] || echo "$out"
+  [ -z "$out" ] || sed "s/\$/$mark/" <<<"$out"
 }

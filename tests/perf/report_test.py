@@ -52,6 +52,14 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.results.at("pair", INPLACE, 8, "plait").us, 0.22)
         self.assertTrue(self.results.at("pair", INPLACE, 8, "ompi-rd").once)
 
+    def test_turns_with_the_cores_apart_count_where_there_are_no_others(self):
+        both = [row("pair", 1, "plait", 8, 0.3), row("pair", 2, "plait", 8, 0.9) + ",apart", row("pair", 1, "impi-def", 8, 0.8) + ",apart",
+                row("pair", 0, "ompi-def", 8, 0.5), row("pair", 1, "ompi-def", 8, 1.5) + ",apart"]
+        results = results_of(both)
+        self.assertEqual([results.at("pair", INPLACE, 8, v).us for v in ("plait", "impi-def", "ompi-def")], [0.3, 0.8, 0.5])
+        self.assertEqual([results.at("pair", INPLACE, 8, v).apart for v in ("plait", "impi-def", "ompi-def")], [False, True, False])
+        self.assertIn("0.800‡", tables.latencies(results, "pair", INPLACE))
+
     def test_the_best_two_settings_of_peers_that_are_near_go_on(self):
         self.assertEqual(set(choose.chosen(self.results, "pair", INPLACE, 8)), {"limit-line", "plait", "impi-def", "ompi-rd", "ompi-raben"})
 

@@ -1,7 +1,8 @@
 """What the rounds of a report measured.
 
 A line of the file is SECTION,ROUND,IMPLEMENTATION,COLLECTIVE,RANKS,DTYPE,BYTES,ITERATIONS,MEDIAN,P99,ALG,BUS,P999 (times in
-microseconds), SECTION,ROUND,WHAT,VALUE,UNIT, or fact,NAME,TEXT. Round 0 is the quick one of all settings.
+microseconds), SECTION,ROUND,WHAT,VALUE,UNIT, or fact,NAME,TEXT. Round 0 is the quick one of all settings. A line of times that ends
+with ",apart" is of a turn for which the two cores were apart (near.sh): it counts where there is no other of that setting.
 """
 import collections
 import statistics
@@ -21,23 +22,31 @@ def family(variant):
 
 
 class Cell:
-    """One point of one variant: its medians by round, and whether only the quick round had it."""
+    """One point of one variant: its medians by round, and whether only the quick round had it, or only turns with the cores apart."""
 
     def __init__(self):
         self.rounds, self.quick, self.p999 = [], [], []
+        self.rounds_apart, self.quick_apart = [], []
 
     @property
     def once(self):
-        return not self.rounds
+        return not self.rounds and not self.rounds_apart
+
+    @property
+    def apart(self):
+        return not self.rounds and not self.quick
+
+    @property
+    def values(self):
+        return self.rounds or self.quick or self.rounds_apart or self.quick_apart
 
     @property
     def us(self):
-        return statistics.median(self.rounds or self.quick)
+        return statistics.median(self.values)
 
     @property
     def spread(self):
-        values = self.rounds or self.quick
-        return min(values), max(values)
+        return min(self.values), max(self.values)
 
 
 class Results:
@@ -61,8 +70,11 @@ class Results:
                 self.wrong.append(line)
                 return
             cell = self.cells[words[0], words[3], int(words[6])][words[2]]
-            (cell.rounds if int(words[1]) > 0 else cell.quick).append(float(words[8]))
-            if len(words) > 12 and words[12]:
+            if words[-1] == "apart":
+                (cell.rounds_apart if int(words[1]) > 0 else cell.quick_apart).append(float(words[8]))
+            else:
+                (cell.rounds if int(words[1]) > 0 else cell.quick).append(float(words[8]))
+            if len(words) > 12 and words[12] not in ("", "apart"):
                 cell.p999.append(float(words[12]))
 
     def sizes(self, section, collective):

@@ -49,7 +49,7 @@ class Judged:
 
 
 def value(cell):
-    return "" if cell is None else number(cell.us) + ("°" if cell.once else "")
+    return "" if cell is None else number(cell.us) + ("°" if cell.once else "") + ("‡" if cell.apart else "")
 
 
 def latencies(results, section, collective):
@@ -187,7 +187,7 @@ def machine(results):
     rounds = [r.split(",") for r in facts["rounds"]]
     lines.append("Rounds (turns taken again because the cores had moved apart): " + ", ".join(f"{n} {kept} ({gone})" for n, kept, gone in rounds) + ".")
     if facts["far"]:
-        lines.append("Turns that had to do with cores apart: " + ", ".join(one.replace(",", " ") for one in facts["far"]) + ".")
+        lines.append("Turns that had to do with cores apart (‡ where a time is of such alone): " + ", ".join(one.replace(",", " ") for one in facts["far"]) + ".")
     if facts["failed"]:
         lines.append("Ended with an error or by a time limit, in whole or in part: " + ", ".join(facts["failed"]) + ".")
     if results.wrong:
