@@ -62,10 +62,12 @@ TEST_P(OnTheCommons, OfEverySize) {
   }
 }
 
-// Where somebody has plain memory all go the usual way, and nobody asks again for a while.
-TEST_P(OnTheCommons, PlainMemoryTakesTheUsualWay) {
+// Where somebody has plain memory, and nothing that peers map to stage it in, all go the usual way, and
+// nobody asks again for a while.
+TEST_P(OnTheCommons, PlainMemoryWithoutAStageTakesTheUsualWay) {
   World setup = world(4, seed(), how());
   setup.shared = [](int rank) { return rank == 2 ? Shared::none : Shared::input_and_output; };
+  setup.shared_scratch = [](int rank) { return rank != 2; };
   run_ranks(setup, [&](int rank, Rank& r) -> Status {
     std::mt19937_64 random(seed());
     for (uint32_t k = 0; k < 2 * kCommonPause + 5; k++) {
@@ -77,13 +79,40 @@ TEST_P(OnTheCommons, PlainMemoryTakesTheUsualWay) {
   });
 }
 
-// Who folds an element does not show.
+// All ranks' memory is plain, or that of some; one piece, and more than there are in a stage.
+TEST_P(OnTheCommons, PlainMemoryGoesThroughStages) {
+  constexpr uint64_t kPiece = kStagePiece / 8;
+  for (int ranks : {2, 3, 5}) {
+    for (int plain : {1, ranks}) {
+      World setup = world(ranks, seed() + uint64_t(plain), how());
+      setup.shared = [=](int rank) { return rank < plain ? Shared::none : Shared::input_and_output; };
+      run_ranks(setup, [&](int rank, Rank& r) -> Status {
+        std::mt19937_64 random(seed());
+        for (uint64_t count :
+             {uint64_t(300), kPiece - 1, kPiece, 2 * kPiece + 3, 6 * kPiece + random() % 999}) {
+          const Job job{.algorithm = allreduce(random() % 2 == 0 ? "direct" : "all_to_all"),
+                        .ranks = ranks,
+                        .in_place = random() % 2 == 0,
+                        .count = count};
+          PLAIT_TRY(run_job(job, rank, r));
+        }
+        return {};
+      });
+    }
+  }
+}
+
+// Who folds an element does not show, nor where it lies.
 TEST_P(OnTheCommons, TheBitsAreThoseOfTheProgram) {
   constexpr int kRanks = 5;
-  for (uint64_t count : {11u, 200u, 30'000u}) {
+  for (uint64_t count : {11u, 200u, 30'000u, 200'000u}) {
     std::vector<float> results[2][kRanks];
     for (How each : {How::none, how()}) {
-      run_ranks(world(kRanks, seed(), each), [&](int rank, Rank& r) -> Status {
+      World setup = world(kRanks, seed(), each);
+      setup.shared = [&](int rank) {
+        return (seed() >> (rank % 2) & 1) != 0 ? Shared::none : Shared::input_and_output;
+      };
+      run_ranks(setup, [&](int rank, Rank& r) -> Status {
         std::mt19937_64 random(seed() * kRanks + uint64_t(rank));
         std::uniform_real_distribution<float> values(-1, 1);
         const Job job{.algorithm = allreduce("direct"), .ranks = kRanks, .in_place = true, .count = count};

@@ -19,7 +19,7 @@ Commons* commons_in(std::byte* heap, int rank) {
 
 Rank::Rank(const World& setup, int rank, fake::FakeNetwork& network, transport::test::LocalWorld& local)
     : setup_(setup), rank_(rank), local_(local), peers_(size_t(setup.ranks)), links_(size_t(setup.ranks)) {
-  heap_ = Pages(control_bytes(setup.ranks) + 2 * kRoom);
+  heap_ = Pages(control_bytes(setup.ranks) + 2 * kRoom + kStageBytes);
   private_.resize(2 * kRoom);
   fake::FakeOptions own = setup.fabric;
   own.seed += uint64_t(rank) * 1'000'003;  // nonces are drawn from it
@@ -41,7 +41,12 @@ Bound Rank::bound(size_t i) noexcept {
 }
 
 Bound Rank::allocate(void* self, size_t bytes) {
-  auto& scratch = static_cast<Rank*>(self)->scratch_.emplace_back(bytes);
+  Rank& rank = *static_cast<Rank*>(self);
+  if (bytes <= kStageBytes && rank.setup_.fabric.mapped && rank.setup_.shared_scratch(rank.rank_)) {
+    const size_t at = rank.heap_.size() - kStageBytes;
+    return {rank.heap_.data() + at, true, at, {}};
+  }
+  auto& scratch = rank.scratch_.emplace_back(bytes);
   return {scratch.data(), false, 0, {}};
 }
 

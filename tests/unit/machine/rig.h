@@ -28,6 +28,8 @@ struct World {
   size_t eager_bytes = 0;  // Call::eager_bytes
   // Do ranks have commons, and do they share cores there? Of fabrics that map memory.
   enum class Common : uint8_t { none, a_core_each, crowded } common = Common::none;
+  // Where peers may map a rank's scratch memory, in which stages lie.
+  std::function<bool(int rank)> shared_scratch = [](int) { return true; };
   // Some rank's call failed: the others of that call end with Code::aborted when they get no further.
   std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
 };

@@ -17,6 +17,7 @@ void Machine::share(Commons* own, bool crowded) {
   common_.crowded = crowded;
   common_.inputs.resize(links_.size());
   common_.outputs.resize(links_.size());
+  common_.staged.by.resize(links_.size());
 }
 
 // Alike on all ranks: it depends on nothing but the calls so far and what all of them saw.
@@ -46,12 +47,11 @@ void Machine::start_common() noexcept {
       std::memcpy(to, call_.input.data, common_.bytes);
     }
   } else {
-    const bool shared = call_.input.shared && call_.output.shared;
-    const CommonOffer offer{shared ? call_.input.offset : kNotShared,
-                            shared ? call_.output.offset : kNotShared};
+    const CommonOffer offer = own_offer();
     std::memcpy(line.payload, &offer, sizeof offer);
     tag |= kDescriptorBit;
-    own.turn[turn].taken.store(0, std::memory_order_relaxed);
+    if (common_.crowded) own.turn[turn].taken.store(0, std::memory_order_relaxed);
+    if (!common_.crowded) start_staged();
   }
   if (common_.crowded) note_core();
   common_.word = line_word(common_.sequence, tag);
@@ -64,6 +64,14 @@ void Machine::start_common() noexcept {
   // Nobody looks at the line but who comes last.
   const uint32_t came = first_commons().came.fetch_add(1, std::memory_order_acq_rel) + 1;
   common_.last = came == common_.sequence * uint32_t(links_.size());
+}
+
+CommonOffer Machine::own_offer() noexcept {
+  const bool shared = call_.input.shared && call_.output.shared;
+  common_.staged.own = !shared && has_stage();
+  if (shared) return {call_.input.offset, call_.output.offset, 0};
+  if (common_.staged.own) return {scratch_.offset, scratch_.offset, 1};
+  return {kNotShared, kNotShared, 0};
 }
 
 // Seldom another one: the line stays with those who read it.
@@ -120,13 +128,15 @@ bool Machine::step_common() noexcept {
       return round_ ? step_round() : step_actions();
     }
     moved_ = true;
-    common_.stage = Common::Stage::fold;
+    common_.stage = common_.staged.any ? Common::Stage::staged : Common::Stage::fold;
+    common_.seen = 1;
     if (common_.crowded) {
       common_.seen = 0;
       common_.pieces = 0;
       for (size_t r = 0; r < links_.size(); r++) common_.pieces += common_pieces(r);
     }
   }
+  if (common_.stage == Common::Stage::staged) return step_staged() && end_common();
   if (common_.stage == Common::Stage::fold && !(common_.crowded ? fold_pieces() : fold_share())) return false;
   return all_is_made() && end_common();
 }
@@ -212,27 +222,33 @@ void Machine::fold_values(std::byte* output) noexcept {
               common_.bytes >> call_.layout.element_shift, call_.ranks, Store::plain, kNoOperand, &call_.op});
 }
 
-// Where everybody's buffers lie. False: somebody's are of plain memory, or nowhere.
+// Where everybody's buffers, or stages, lie. False: somebody has neither.
 bool Machine::take_offers() noexcept {
   bool all = true;
+  common_.staged.any = common_.staged.own;
   for (size_t r = 0; r < links_.size(); r++) {
     if (int32_t(r) == call_.schedule->program.rank) {
       common_.inputs[r] = call_.input.data;
       common_.outputs[r] = call_.output.data;
-      all = all && call_.input.shared && call_.output.shared;
+      common_.staged.by[r] = false;
+      all = all && (common_.staged.own || (call_.input.shared && call_.output.shared));
       continue;
     }
     const Link& link = links_[r];
     const Line& line = common_line(int32_t(r));
-    // Where the last one to come looked at it for all, nothing but that says so to ThreadSanitizer, which sees
-    // one process.
+    // Where the last one to come looked at it for all, nothing but that says so to ThreadSanitizer, which
+    // sees one process.
     static_cast<void>(line.word.load(std::memory_order_acquire));
     CommonOffer offer;
     std::memcpy(&offer, line.payload, sizeof offer);
+    const bool staged = offer.staged != 0;
+    const size_t bytes = staged ? kStageBytes : common_.bytes;
+    common_.staged.by[r] = staged;
+    common_.staged.any = common_.staged.any || staged;
     if (offer.input == kNotShared) {
       all = false;
-    } else if (!in_bounds(offer.input, common_.bytes, link.shared_bytes) ||
-               !in_bounds(offer.output, common_.bytes, link.shared_bytes)) {
+    } else if (!in_bounds(offer.input, bytes, link.shared_bytes) ||
+               !in_bounds(offer.output, bytes, link.shared_bytes)) {
       fail(Code::internal,
            "rank " + std::to_string(r) + " told of buffers outside of its shared memory: please report it");
       return false;
@@ -257,9 +273,7 @@ void Machine::fold_common(size_t from, size_t bytes) noexcept {
 }
 
 std::pair<size_t, size_t> Machine::common_share(size_t rank) const noexcept {
-  const size_t share = round_up((common_.bytes + links_.size() - 1) / links_.size(), kGranuleBytes);
-  const size_t begin = std::min(rank * share, common_.bytes);
-  return {begin, std::min(begin + share, common_.bytes)};
+  return share_of(rank, common_.bytes);
 }
 
 // This rank's share, a stride at a time. False: there is more.
@@ -320,6 +334,7 @@ bool Machine::common_awaits(int32_t peer) const noexcept {
   constexpr auto relaxed = std::memory_order_relaxed;
   const Commons& c = *links_[size_t(peer)].commons;
   if (common_.stage == Common::Stage::gather) return common_line(peer).word.load(relaxed) != common_.word;
+  if (common_.stage == Common::Stage::staged) return staged_awaits(peer);
   return common_.crowded ? c.busy.load(relaxed) == common_.sequence
                          : c.done.load(relaxed) != common_.sequence;
 }

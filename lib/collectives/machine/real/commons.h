@@ -31,13 +31,17 @@ constexpr size_t kCommonPiece = 32 * 1024;
 constexpr size_t kCommonCrowdedBytes = 1024 * 1024;
 // Elsewhere: what is folded between two looks at whether to go on.
 constexpr size_t kCommonStride = 256 * 1024;
-// Operations for which nobody asks again after some rank's buffers were of plain memory.
+// Where ranks have a core each, plain memory goes through a stage, of which each rank has one: so many
+// pieces, of so many bytes, that stay in a cache.
+constexpr size_t kStagePiece = 256 * 1024, kStagePieces = 2, kStageBytes = kStagePieces * kStagePiece;
+// Operations for which nobody asks again after some rank had plain memory and no stage.
 constexpr uint32_t kCommonPause = 63;
 
-// Where a rank's buffers lie in its shared memory; kNotShared: in plain memory, and the operation takes the
-// usual way on all ranks. Comes from another process: checked before it is used.
+// Where a rank's buffers lie in its shared memory, or (both) its stage; kNotShared: nowhere there, and the
+// operation takes the usual way on all ranks. Comes from another process: checked before it is used.
 struct CommonOffer {
   uint64_t input, output;
+  uint64_t staged;  // 1: a stage
 };
 
 // Of one rank, written by it unless said otherwise, read by all; zeroed.
@@ -54,6 +58,10 @@ struct alignas(64) Commons {
   } turn[kCommonTurns];
   alignas(64) std::atomic<uint32_t> done;  // the latest operation of which its share is folded
   std::atomic<uint32_t> busy;              // the one that it folds a piece of; 0: none
+  // Pieces of stages, over all operations: that it put into its own, or need not; and that it folded its
+  // share of.
+  alignas(64) std::atomic<uint32_t> filled;
+  std::atomic<uint32_t> folded;
   alignas(64) std::atomic<uint32_t> core;  // on which it was when it last came, where ranks share cores
 };
 

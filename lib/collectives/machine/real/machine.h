@@ -123,7 +123,8 @@ class Machine {
   // Is there room for it already?
   bool ready_for(const Call& call) const noexcept {
     return call.schedule == ready_for_ && call.codec == ready_codec_ &&
-           call.layout.largest_segment_bytes() <= ready_bytes_ && call.layout.segments <= ready_segments_;
+           call.layout.largest_segment_bytes() <= ready_bytes_ && call.layout.segments <= ready_segments_ &&
+           (!wants_stage(call) || has_stage());
   }
   // The call to run next, to be filled in while nothing is running.
   Call& call() noexcept { return call_; }
@@ -204,7 +205,7 @@ class Machine {
 
   // An operation on the commons.
   struct Common {
-    enum class Stage : uint8_t { none, gather, fold, drain };
+    enum class Stage : uint8_t { none, gather, fold, drain, staged };
     Commons* own = nullptr;  // null: there are none
     bool crowded = false;
     bool small = false;      // the lines hold the values
@@ -220,9 +221,18 @@ class Machine {
     size_t bytes = 0, cursor = 0;
     std::vector<const std::byte*> inputs;  // by rank
     std::vector<std::byte*> outputs;
+    struct Staged {                   // where some go through stages
+      bool any = false, own = false;  // some rank does; this one does
+      std::vector<uint8_t> by;        // rank: does it?
+      uint32_t base = 0;              // pieces of the operations before
+      uint32_t pieces = 0;            // of this one
+      uint32_t filled = 0, folded = 0, emptied = 0;
+      uint32_t seen_filled = 1, seen_folded = 1;  // ranks, from the next one on, that are as far
+    } staged;
   };
   bool takes_commons() noexcept;
   void start_common() noexcept;
+  CommonOffer own_offer() noexcept;
   bool step_common() noexcept;
   bool end_common() noexcept;
   void wake_all() noexcept;
@@ -249,6 +259,19 @@ class Machine {
   int32_t common_awaited(uint32_t& from) const noexcept;
   std::string common_waiting_for() const;
   bool common_sees_other_call(int32_t* rank) const noexcept;
+
+  bool has_stage() const noexcept;
+  bool wants_stage(const Call& call) const noexcept;
+  void start_staged() noexcept;
+  bool step_staged() noexcept;
+  bool all_staged(std::atomic<uint32_t> Commons::*count, uint32_t mine, uint32_t& seen) noexcept;
+  bool may_fold_staged() noexcept;
+  std::pair<size_t, size_t> share_of(size_t rank, size_t bytes) const noexcept;
+  size_t staged_bytes(uint32_t piece) const noexcept;
+  void fill_stage(uint32_t piece) noexcept;
+  void empty_stage(uint32_t piece) noexcept;
+  void fold_staged(uint32_t piece) noexcept;
+  bool staged_awaits(int32_t peer) const noexcept;
 
   int32_t peer_awaited(const Enabled& e) const noexcept;
   void start_program() noexcept;
