@@ -13,6 +13,36 @@ using collectives::Collective;
 namespace plait::runtime {
 namespace {
 
+// A request of the call, checked, not started.
+Result<plait_request*> make(Given& given, Communicator& comm, Mode mode) {
+  PLAIT_TRY(check(given, comm));
+  return comm.make(given.args, mode == Mode::plan);
+}
+
+plait_status finish(Communicator& comm, plait_request* request) {
+  comm.wait(request);
+  if (request->result.ok()) [[likely]] {
+    comm.release(request);
+    return PLAIT_OK;
+  }
+  const Status status = request->result;
+  comm.release(request);
+  return report(comm, status);
+}
+
+plait_status start(Communicator& comm, plait_request* request, plait_request** out) {
+  comm.start(request);
+  if (out != nullptr) {
+    *out = request;
+    return PLAIT_OK;
+  }
+  if (in_group()) {
+    defer(request);
+    return PLAIT_OK;
+  }
+  return finish(comm, request);
+}
+
 plait_status run(Given& given, plait_request** out, Mode mode) {
   if (given.comm == nullptr || given.comm->magic != plait_comm::kMagic) {
     return report(
@@ -22,27 +52,23 @@ plait_status run(Given& given, plait_request** out, Mode mode) {
   Communicator& comm = *given.comm->impl;
   if (mode == Mode::plan && out == nullptr)
     return report(comm, {Code::invalid, std::string(given.function) + ": plan is NULL"});
-  Status status = check(given, comm);
-  if (!status.ok()) return report(comm, status);
-  auto request = comm.make(given.args, mode == Mode::plan);
+  auto request = make(given, comm, mode);
   if (!request.ok()) return report(comm, request.status());
-  if (mode == Mode::plan) {
-    *out = *request;
-    return PLAIT_OK;
+  if (mode == Mode::call) return start(comm, *request, out);
+  *out = *request;
+  return PLAIT_OK;
+}
+
+// A call in which all ranks give the same count. One that is like the last one needs no more than this.
+plait_status even(const char* function, plait_comm* comm, const EvenCall& what,
+                  const plait_call_config* config, plait_request** out) {
+  const bool there = comm != nullptr && comm->magic == plait_comm::kMagic && !forked();
+  if (there && config == nullptr) {
+    plait_request* request = comm->impl->again(what);
+    if (request != nullptr) return start(*comm->impl, request, out);
   }
-  comm.start(*request);
-  if (out != nullptr) {
-    *out = *request;
-    return PLAIT_OK;
-  }
-  if (in_group()) {
-    defer(*request);
-    return PLAIT_OK;
-  }
-  comm.wait(*request);
-  status = (*request)->result;
-  comm.release(*request);
-  return status.ok() ? PLAIT_OK : report(comm, status);
+  Given given{function, comm, what.args(), what.dtype, what.op, config};
+  return run(given, out, Mode::call);
 }
 
 }  // namespace
@@ -75,23 +101,21 @@ plait_status plait_op_free(plait_op op) {
 
 plait_status plait_allreduce(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
                              plait_op op, const plait_call_config* config, plait_request** request) {
-  return call({"plait_allreduce", comm, args::even(Collective::allreduce, in, out, count), dtype, op, config},
+  return even("plait_allreduce", comm, {Collective::allreduce, 0, in, out, count, dtype, op}, config,
               request);
 }
 
 plait_status plait_reduce(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
                           plait_op op, int32_t root, const plait_call_config* config,
                           plait_request** request) {
-  return call({"plait_reduce", comm, args::even(Collective::reduce, in, out, count, root), dtype, op, config},
-              request);
+  return even("plait_reduce", comm, {Collective::reduce, root, in, out, count, dtype, op}, config, request);
 }
 
 plait_status plait_reduce_scatter(plait_comm* comm, const void* in, void* out, size_t out_count,
                                   plait_dtype dtype, plait_op op, const plait_call_config* config,
                                   plait_request** request) {
-  return call({"plait_reduce_scatter", comm, args::even(Collective::reduce_scatter, in, out, out_count),
-               dtype, op, config},
-              request);
+  return even("plait_reduce_scatter", comm, {Collective::reduce_scatter, 0, in, out, out_count, dtype, op},
+              config, request);
 }
 
 plait_status plait_reduce_scatterv(plait_comm* comm, const void* in, void* out, const size_t* counts,
@@ -103,9 +127,8 @@ plait_status plait_reduce_scatterv(plait_comm* comm, const void* in, void* out, 
 
 plait_status plait_allgather(plait_comm* comm, const void* in, void* out, size_t in_count, plait_dtype dtype,
                              const plait_call_config* config, plait_request** request) {
-  return call(
-      {"plait_allgather", comm, args::even(Collective::allgather, in, out, in_count), dtype, 0, config},
-      request);
+  return even("plait_allgather", comm, {Collective::allgather, 0, in, out, in_count, dtype, 0}, config,
+              request);
 }
 
 plait_status plait_allgatherv(plait_comm* comm, const void* in, void* out, const size_t* counts,
@@ -117,16 +140,13 @@ plait_status plait_allgatherv(plait_comm* comm, const void* in, void* out, const
 
 plait_status plait_broadcast(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
                              int32_t root, const plait_call_config* config, plait_request** request) {
-  return call(
-      {"plait_broadcast", comm, args::even(Collective::broadcast, in, out, count, root), dtype, 0, config},
-      request);
+  return even("plait_broadcast", comm, {Collective::broadcast, root, in, out, count, dtype, 0}, config,
+              request);
 }
 
 plait_status plait_gather(plait_comm* comm, const void* in, void* out, size_t in_count, plait_dtype dtype,
                           int32_t root, const plait_call_config* config, plait_request** request) {
-  return call(
-      {"plait_gather", comm, args::even(Collective::gather, in, out, in_count, root), dtype, 0, config},
-      request);
+  return even("plait_gather", comm, {Collective::gather, root, in, out, in_count, dtype, 0}, config, request);
 }
 
 plait_status plait_gatherv(plait_comm* comm, const void* in, size_t in_count, void* out, const size_t* counts,
@@ -139,9 +159,8 @@ plait_status plait_gatherv(plait_comm* comm, const void* in, size_t in_count, vo
 
 plait_status plait_scatter(plait_comm* comm, const void* in, void* out, size_t out_count, plait_dtype dtype,
                            int32_t root, const plait_call_config* config, plait_request** request) {
-  return call(
-      {"plait_scatter", comm, args::even(Collective::scatter, in, out, out_count, root), dtype, 0, config},
-      request);
+  return even("plait_scatter", comm, {Collective::scatter, root, in, out, out_count, dtype, 0}, config,
+              request);
 }
 
 plait_status plait_scatterv(plait_comm* comm, const void* in, const size_t* counts,
@@ -154,8 +173,7 @@ plait_status plait_scatterv(plait_comm* comm, const void* in, const size_t* coun
 
 plait_status plait_alltoall(plait_comm* comm, const void* in, void* out, size_t count, plait_dtype dtype,
                             const plait_call_config* config, plait_request** request) {
-  return call({"plait_alltoall", comm, args::even(Collective::alltoall, in, out, count), dtype, 0, config},
-              request);
+  return even("plait_alltoall", comm, {Collective::alltoall, 0, in, out, count, dtype, 0}, config, request);
 }
 
 plait_status plait_alltoallv(plait_comm* comm, const void* in, const size_t* in_counts,
@@ -169,7 +187,7 @@ plait_status plait_alltoallv(plait_comm* comm, const void* in, const size_t* in_
 }
 
 plait_status plait_barrier(plait_comm* comm, const plait_call_config* config, plait_request** request) {
-  return call({"plait_barrier", comm, {}, PLAIT_UINT8, 0, config}, request);
+  return even("plait_barrier", comm, {}, config, request);
 }
 
 }  // extern "C"

@@ -83,6 +83,9 @@ class Communicator {
 
   // Makes a request, not started. Code::invalid, Code::unsupported; or what broke the communicator.
   Result<plait_request*> make(const Args& args, bool persistent);
+  // A request of an earlier call, released, for which `given`, not checked, is as good: the same but for
+  // where equally distant buffers lie. Null: make() one.
+  plait_request* again(const EvenCall& given) noexcept;
   // The same of a send or receive. Code::invalid: the peer is no rank.
   Result<plait_request*> make(const Letter& letter, int64_t timeout_ms, bool persistent);
   // What a plan of a collective could run, the best one first; the same for people.
@@ -127,6 +130,7 @@ class Communicator {
   static constexpr uint32_t kModest = 32;
   static constexpr uint64_t kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64;           // remembered; a power of two
+  static constexpr size_t kReady = 16;            // requests kept ready for calls like theirs; a power of two
   static constexpr uint32_t kMostStrangeLooks = 200;
 
   struct Exposed {
@@ -196,6 +200,11 @@ class Communicator {
   bool enter_gate() noexcept;
   void poll_domains(bool network) noexcept;
   plait_request* take_request(bool persistent);
+  void put_away(plait_request* request) noexcept;
+  void forget_ready(const Prepared& prepared) noexcept;
+  static size_t place_of(collectives::Collective collective, int32_t root, uint64_t count) noexcept {
+    return (size_t(collective) * 5 + size_t(root) + size_t(count * 0x9E3779B97F4A7C15ull >> 60)) % kReady;
+  }
 
   // messages.cc
   void start_message(plait_request* request) noexcept;
@@ -278,6 +287,7 @@ class Communicator {
   std::vector<int32_t> known_;                // ranks with a Peer ...
   std::vector<int32_t> remote_;               // ... of these, ready and not mapped
   size_t connecting_ = 0;                     // of these, not ready
+  std::array<transport::Done, 32> polled_;    // poll_domains()'s: to clear it takes longer than most polls
   std::vector<collectives::real::Link> links_;
   std::map<const void*, Exposed> exposed_;  // registered plain memory, by base
   std::byte* scratch_ = nullptr;
@@ -301,6 +311,8 @@ class Communicator {
   plait_request* head_ = nullptr;                 // the running one and those behind it
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
+  std::array<plait_request*, kReady> ready_{};  // released, not among free_: for again(), by hash
+  const Prepared* called_ = nullptr;            // of which machine_->call() is a copy
   std::deque<plait_request> requests_;
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board

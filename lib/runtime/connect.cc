@@ -92,7 +92,7 @@ transport::RemoteRegion* Communicator::import_region(void* self, int32_t r, Byte
 
 void Communicator::poll_domains(bool network) noexcept {
   using collectives::real::Machine;
-  transport::Done done[32];
+  auto& done = polled_;
   for (size_t n = std::size(done); n == std::size(done);) {
     n = fabric_.poll(network, done);
     for (size_t i = 0; i < n; i++) {

@@ -141,25 +141,6 @@ CallId id_of(const Args& a, int32_t op, const collectives::Method& method, bool 
 
 }  // namespace
 
-plait_request* Communicator::take_request(bool persistent) {
-  plait_request* request = free_;
-  if (request == nullptr) {
-    request = &requests_.emplace_back();
-  } else {
-    free_ = request->next;
-  }
-  request->magic = plait_request::kMagic;
-  request->tensor = nullptr;
-  request->low_rank = nullptr;
-  request->factor = nullptr;
-  request->comm = this;
-  request->state = plait_request::State::idle;
-  request->persistent = persistent;
-  request->next = nullptr;
-  request->letter.kind = Letter::Kind::none;
-  return request;
-}
-
 Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
   Status status = broken();
   if (!status.ok()) {
@@ -184,15 +165,6 @@ Result<plait_request*> Communicator::make(const Args& args, bool persistent) {
   request->args.in_blocks = request->args.out_blocks = {};  // the caller's
   request->algorithm = request->prepared->algorithm;
   return request;
-}
-
-void Communicator::release(plait_request* request) noexcept {
-  let_go(request->args.custom);
-  request->args.custom = nullptr;
-  request->magic = 0;
-  if (waited_ == request) waited_ = nullptr;
-  request->next = free_;
-  free_ = request;
 }
 
 const Prepared& Communicator::prepare(const Args& args, Status* status) {
@@ -282,6 +254,7 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   namespace real = collectives::real;
   const int32_t rank = config_.rank, size = config_.size;
   p.valid = false;
+  forget_ready(p);
   p.args = args;
   p.args.custom = nullptr;  // that is the request's; its number says the same
   if (args.uneven) keep_blocks(p, size);

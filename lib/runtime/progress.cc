@@ -45,7 +45,10 @@ void Communicator::launch(plait_request* request) noexcept {
   request->state = plait_request::State::running;
   network_ = p.network;
   collectives::real::Call& call = machine_->call();
-  call = p.call;
+  if (called_ != &p) {
+    call = p.call;
+    called_ = &p;
+  }
   call.number = request->number;
   call.network = p.network;
   call.tag = (p.hash & ~0xffu) | (uint32_t(request->number) & 0x7f) << 1;

@@ -50,6 +50,26 @@ struct Args {
   uint32_t maker = 0;  // not 0: the barrier of a call that makes communicators, kSplitCall or kDupCall
 };
 
+// A call without counts of each rank's own and without a config, not checked.
+struct EvenCall {
+  collectives::Collective collective = collectives::Collective::barrier;
+  int32_t root = 0;
+  const void* in = nullptr;
+  void* out = nullptr;
+  uint64_t count = 0;
+  plait_dtype dtype = PLAIT_UINT8;
+  plait_op op = 0;
+  Args args() const noexcept {
+    Args a;
+    a.collective = collective;
+    a.in = in;
+    a.out = out;
+    a.count = count;
+    a.root = root;
+    return a;
+  }
+};
+
 // A send or receive as the user made it, checked, and how far it is.
 struct Letter {
   enum class Kind : uint8_t { none, send, receive };  // none: the request is of a collective

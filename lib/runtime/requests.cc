@@ -1,0 +1,91 @@
+// Requests of a communicator: where they come from, and where they go.
+#include "runtime/communicator.h"
+#include "runtime/operators.h"
+
+namespace plait::runtime {
+
+namespace {
+
+uintptr_t distance(const void* in, const void* out) noexcept {
+  return reinterpret_cast<uintptr_t>(out) - reinterpret_cast<uintptr_t>(in);
+}
+
+// Is a released request of a call with nothing of its own but where its buffers lie?
+bool may_come_again(const plait_request& r) noexcept {
+  const Args& a = r.args;
+  return !r.persistent && !r.is_message() && r.result.ok() && r.prepared != nullptr && r.prepared->valid &&
+         r.tensor == nullptr && r.low_rank == nullptr && a.custom == nullptr && a.codec == nullptr &&
+         a.timeout_ms == 0 && a.algorithm.empty() && !a.uneven && a.maker == 0 &&
+         int(a.op) < collectives::kReduceOps;
+}
+
+}  // namespace
+
+plait_request* Communicator::take_request(bool persistent) {
+  plait_request* request = free_;
+  if (request == nullptr) {
+    request = &requests_.emplace_back();
+  } else {
+    free_ = request->next;
+  }
+  request->magic = plait_request::kMagic;
+  request->tensor = nullptr;
+  request->low_rank = nullptr;
+  request->factor = nullptr;
+  request->comm = this;
+  request->state = plait_request::State::idle;
+  request->persistent = persistent;
+  request->next = nullptr;
+  request->letter.kind = Letter::Kind::none;
+  return request;
+}
+
+void Communicator::release(plait_request* request) noexcept {
+  let_go(request->args.custom);
+  request->args.custom = nullptr;
+  request->magic = 0;
+  if (waited_ == request) waited_ = nullptr;
+  if (!may_come_again(*request)) return put_away(request);
+  const Args& a = request->args;
+  plait_request*& place = ready_[place_of(a.collective, a.root, a.count)];
+  if (place != nullptr) put_away(place);
+  place = request;
+}
+
+void Communicator::put_away(plait_request* request) noexcept {
+  request->next = free_;
+  free_ = request;
+}
+
+// Small operations are short, and what is checked and copied for each of them counts: between two ranks 8 B
+// take 0.111 us so, 0.155 by way of make().
+plait_request* Communicator::again(const EvenCall& given) noexcept {
+  plait_request*& place = ready_[place_of(given.collective, given.root, given.count)];
+  plait_request* const request = place;
+  if (request == nullptr) return nullptr;
+  Args& a = request->args;
+  const bool same = given.collective == a.collective && given.count == a.count && given.root == a.root &&
+                    int(given.dtype) == int(a.dtype) && int(given.op) == int(a.op) &&
+                    distance(given.in, given.out) == distance(a.in, a.out) &&
+                    (given.in != nullptr) == (a.in != nullptr) &&
+                    (given.out != nullptr) == (a.out != nullptr);
+  if (!same) return nullptr;
+  place = nullptr;
+  request->magic = plait_request::kMagic;
+  request->state = plait_request::State::idle;
+  a.in = given.in;
+  a.out = given.out;
+  return request;
+}
+
+// What they were prepared for changes.
+void Communicator::forget_ready(const Prepared& prepared) noexcept {
+  for (plait_request*& place : ready_) {
+    if (place == nullptr || place->prepared != &prepared) continue;
+    put_away(place);
+    place = nullptr;
+  }
+  if (called_ == &prepared) called_ = nullptr;
+}
+
+}  // namespace plait::runtime
