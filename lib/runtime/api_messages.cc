@@ -37,57 +37,88 @@ Status check_config(const Call& call, int64_t& timeout_ms) {
   return {};
 }
 
-Status check_call(const Call& call, const Communicator& comm, Letter& letter, int64_t& timeout_ms) {
+Status check_call(const Call& call, const Communicator& comm, size_t& bytes, int64_t& timeout_ms) {
   PLAIT_TRY(check_dtype(call.function, call.dtype));
   if (call.peer < 0 || call.peer >= comm.size()) {
     return bad(call.function,
                "peer " + std::to_string(call.peer) + " is not in 0.." + std::to_string(comm.size() - 1));
   }
   if (call.tag < 0) return bad(call.function, "tag " + std::to_string(call.tag) + " is negative");
-  size_t bytes = 0;
   if (__builtin_mul_overflow(call.count, collectives::size_of(collectives::Dtype(call.dtype)), &bytes) ||
       bytes > size_t(std::numeric_limits<ptrdiff_t>::max())) {
     return bad(call.function, "a count of " + std::to_string(call.count) + " overflows the size of memory");
   }
   if (call.buffer == nullptr && bytes != 0) return bad(call.function, "the buffer is NULL");
-  letter.kind = call.kind;
-  letter.peer = call.peer;
-  letter.tag = call.tag;
-  letter.data = static_cast<std::byte*>(call.buffer);
-  letter.bytes = bytes;
   return check_config(call, timeout_ms);
 }
 
-plait_status run(plait_comm* handle, const Call& call, plait_request** out, Mode mode) {
+// Finds what is wrong with a call, or makes its request.
+plait_status prepare(plait_comm* handle, const Call& call, Mode mode, plait_request** made) {
   if (handle == nullptr || handle->magic != plait_comm::kMagic)
     return report(bad(call.function, "the communicator is NULL or was destroyed"));
   if (forked()) return report(check_ready());
   Communicator& comm = *handle->impl;
-  if (mode == Mode::plan && out == nullptr) return report(comm, bad(call.function, "plan is NULL"));
-  Letter letter;
+  size_t bytes = 0;
   int64_t timeout_ms = 0;
-  Status status = check_call(call, comm, letter, timeout_ms);
+  Status status = check_call(call, comm, bytes, timeout_ms);
+  if (status.ok()) status = comm.broken();
   if (!status.ok()) return report(comm, status);
-  auto request = comm.make(letter, timeout_ms, mode == Mode::plan);
-  if (!request.ok()) return report(comm, request.status());
-  if (mode == Mode::call) comm.start(*request);
+  *made = comm.make_message(call.kind, call.peer, call.tag, static_cast<std::byte*>(call.buffer), bytes);
+  (*made)->args.timeout_ms = timeout_ms;
+  (*made)->persistent = mode == Mode::plan;
+  return PLAIT_OK;
+}
+
+// Is nothing wrong with it, and nothing special?
+bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait_dtype dtype, int32_t peer,
+               int32_t tag, const plait_call_config* config) {
+  constexpr size_t kMost = size_t(1) << 56;  // of elements, whatever their size
+  return handle != nullptr && handle->magic == plait_comm::kMagic && !forked() && config == nullptr &&
+         unsigned(dtype) < unsigned(collectives::kDtypes) && peer >= 0 && peer < handle->impl->size() &&
+         tag >= 0 && count < kMost && (buffer != nullptr || count == 0) && !handle->impl->is_broken();
+}
+
+plait_status run(plait_comm* handle, plait_request* request, plait_request** out) {
+  Communicator& comm = *handle->impl;
+  comm.start(request);
   if (out != nullptr) {
-    *out = *request;
+    *out = request;
     return PLAIT_OK;
   }
   if (in_group()) {
-    defer(*request);
+    defer(request);
     return PLAIT_OK;
   }
-  comm.wait(*request);
-  status = (*request)->result;
-  comm.release(*request);
+  comm.wait(request);
+  const Status status = request->result;
+  comm.release(request);
   return status.ok() ? PLAIT_OK : report(comm, status);
 }
 
-Call send_call(const char* function, const void* buffer, size_t count, plait_dtype dtype, int32_t peer,
-               int32_t tag, const plait_call_config* config) {
-  return {function, Letter::Kind::send, const_cast<void*>(buffer), count, dtype, peer, tag, config};
+// What is given stays in registers: a load that takes two stores at once, of a struct's members that were
+// just written, waits until both have left the core, and behind the line of the message before, at which the
+// peer looks, that takes as long as a message.
+[[gnu::always_inline]] inline plait_status start(const char* function, Letter::Kind kind, plait_comm* handle,
+                                                 void* buffer, size_t count, plait_dtype dtype, int32_t peer,
+                                                 int32_t tag, const plait_call_config* config,
+                                                 plait_request** out) {
+  plait_request* request = nullptr;
+  if (is_simple(handle, buffer, count, dtype, peer, tag, config)) [[likely]] {
+    request = handle->impl->make_message(kind, peer, tag, static_cast<std::byte*>(buffer),
+                                         count * collectives::size_of(collectives::Dtype(dtype)));
+  } else {
+    const plait_status status =
+        prepare(handle, {function, kind, buffer, count, dtype, peer, tag, config}, Mode::call, &request);
+    if (status != PLAIT_OK) return status;
+  }
+  return run(handle, request, out);
+}
+
+plait_status plan(plait_comm* handle, const Call& call, plait_request** plan) {
+  if (plan != nullptr) return prepare(handle, call, Mode::plan, plan);
+  const Status status = bad(call.function, "plan is NULL");
+  return handle == nullptr || handle->magic != plait_comm::kMagic ? report(status)
+                                                                  : report(*handle->impl, status);
 }
 
 }  // namespace
@@ -96,25 +127,28 @@ extern "C" {
 
 plait_status plait_send(plait_comm* comm, const void* buffer, size_t count, plait_dtype dtype, int32_t peer,
                         int32_t tag, const plait_call_config* config, plait_request** request) {
-  return run(comm, send_call("plait_send", buffer, count, dtype, peer, tag, config), request, Mode::call);
+  return start("plait_send", Letter::Kind::send, comm, const_cast<void*>(buffer), count, dtype, peer, tag,
+               config, request);
 }
 
 plait_status plait_recv(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype, int32_t peer,
                         int32_t tag, const plait_call_config* config, plait_request** request) {
-  return run(comm, {"plait_recv", Letter::Kind::receive, buffer, count, dtype, peer, tag, config}, request,
-             Mode::call);
+  return start("plait_recv", Letter::Kind::receive, comm, buffer, count, dtype, peer, tag, config, request);
 }
 
 plait_status plait_plan_send(plait_comm* comm, const void* buffer, size_t count, plait_dtype dtype,
                              int32_t peer, int32_t tag, const plait_call_config* config,
-                             plait_request** plan) {
-  return run(comm, send_call("plait_plan_send", buffer, count, dtype, peer, tag, config), plan, Mode::plan);
+                             plait_request** request) {
+  return plan(
+      comm,
+      {"plait_plan_send", Letter::Kind::send, const_cast<void*>(buffer), count, dtype, peer, tag, config},
+      request);
 }
 
 plait_status plait_plan_recv(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype, int32_t peer,
-                             int32_t tag, const plait_call_config* config, plait_request** plan) {
-  return run(comm, {"plait_plan_recv", Letter::Kind::receive, buffer, count, dtype, peer, tag, config}, plan,
-             Mode::plan);
+                             int32_t tag, const plait_call_config* config, plait_request** request) {
+  return plan(comm, {"plait_plan_recv", Letter::Kind::receive, buffer, count, dtype, peer, tag, config},
+              request);
 }
 
 plait_status plait_request_bytes(const plait_request* request, size_t* bytes) {

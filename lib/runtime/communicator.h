@@ -86,8 +86,8 @@ class Communicator {
   // A request of an earlier call, released, for which `given`, not checked, is as good: the same but for
   // where equally distant buffers lie. Null: make() one.
   plait_request* again(const EvenCall& given) noexcept;
-  // The same of a send or receive. Code::invalid: the peer is no rank.
-  Result<plait_request*> make(const Letter& letter, int64_t timeout_ms, bool persistent);
+  // A request of a send or receive that was checked, of a communicator that is not broken.
+  plait_request* make_message(Letter::Kind kind, int32_t peer, int32_t tag, std::byte* data, size_t bytes);
   // What a plan of a collective could run, the best one first; the same for people.
   std::vector<collectives::Weighed> candidates(const plait_request& plan);
   std::string explain(const plait_request& plan);
@@ -115,6 +115,7 @@ class Communicator {
   std::vector<int32_t> absent() const;
   // Ok, or what broke it.
   Status broken() const;
+  bool is_broken() const noexcept { return is_broken_.load(std::memory_order_acquire); }
   bool pending() const noexcept { return head_ != nullptr || messages_.busy(); }
   // Breaks it, for a reason of its user's that other ranks are told. `culprit`: the rank to blame, or -1.
   void give_up(Status status, int32_t culprit) noexcept;
@@ -131,6 +132,7 @@ class Communicator {
   static constexpr uint64_t kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64;           // remembered; a power of two
   static constexpr size_t kReady = 16;            // requests kept ready for calls like theirs; a power of two
+  static constexpr uint32_t kLookAround = 8;      // polls of messages
   static constexpr uint32_t kMostStrangeLooks = 200;
 
   struct Exposed {
@@ -317,6 +319,7 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
+  uint32_t message_polls_ = 0;  // since the domains were polled for messages; 0: they are next
   uint32_t modest_ = 0;  // operations since one that needed more memory than lines; kModest and more: at rest
   std::deque<bootstrap::Notice> child_news_;  // of children that are being made: why others failed
   uint32_t making_ = 0;                       // the call that makes one just now: kSplitCall, kDupCall

@@ -149,6 +149,13 @@ bool Messages::advance_link(Channel& channel, Peer& peer, const Local& local) no
   return collect(channel, link, r) || moved;
 }
 
+void Messages::hand_on(Peer& peer, const Local& local) noexcept {
+  Channel& channel = *channels_[size_t(peer.rank())];
+  (void)hand_on(channel.receives, channel, peer, local);
+  (void)hand_on(channel.sends, channel, peer, local);
+  (void)collect(channel, peer.messages(), peer.rank());
+}
+
 // As many as the link has room for.
 bool Messages::hand_on(List& list, Channel& channel, Peer& peer, const Local& local) noexcept {
   bool moved = false;

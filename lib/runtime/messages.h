@@ -31,7 +31,9 @@ class Messages {
   int32_t missing(std::span<const std::unique_ptr<Peer>> peers) const noexcept;
   // Moves all on whose peers are connected. True when something moved.
   bool advance(std::span<const std::unique_ptr<Peer>> peers, const Local& local) noexcept;
-  // What went wrong in advance(), and with which rank; ok: nothing.
+  // Only gives the link of `peer`, which is connected, what waits for it: short messages leave with that.
+  void hand_on(Peer& peer, const Local& local) noexcept;
+  // What went wrong in advance() or hand_on(), and with which rank; ok: nothing.
   const Status& failure() const noexcept { return failure_; }
   int32_t culprit() const noexcept { return culprit_; }
   // Ends every request.

@@ -8,21 +8,20 @@ namespace {
 constexpr int64_t kLeavingNs = 2'000'000'000;  // what a rank sent before it left is here by then
 }  // namespace
 
-Result<plait_request*> Communicator::make(const Letter& letter, int64_t timeout_ms, bool persistent) {
-  Status status = broken();
-  if (!status.ok()) return status;
-  plait_request* request = take_request(persistent);
-  Letter& own = request->letter;
-  own.kind = letter.kind;
-  own.peer = letter.peer;
-  own.tag = letter.tag;
-  own.data = letter.data;
-  own.bytes = letter.bytes;
-  own.moved = 0;
-  own.handed = nullptr;
-  own.region.reset();
-  request->args = {};
-  request->args.timeout_ms = timeout_ms;
+plait_request* Communicator::make_message(Letter::Kind kind, int32_t peer, int32_t tag, std::byte* data,
+                                          size_t bytes) {
+  plait_request* request = take_request(false);
+  Letter& letter = request->letter;
+  letter.kind = kind;
+  letter.peer = peer;
+  letter.tag = tag;
+  letter.data = data;
+  letter.bytes = bytes;
+  letter.moved = 0;
+  letter.handed = nullptr;
+  letter.region.reset();
+  request->args.codec = nullptr;  // all else of `args` is of collectives, and not looked at
+  request->args.timeout_ms = 0;
   request->prepared = nullptr;
   return request;
 }
@@ -35,7 +34,19 @@ void Communicator::start_message(plait_request* request) noexcept {
     return;
   }
   messages_.start(request);
-  (void)advance_messages();
+  Peer* const p = request->letter.peer == config_.rank ? nullptr : peer(request->letter.peer);
+  if (p == nullptr || !p->ready() || !p->mapped() || p->gone) {
+    message_polls_ = 0;
+    (void)advance_messages();
+    return;
+  }
+  if (!enter_gate()) {
+    shut_out();
+    return;
+  }
+  messages_.hand_on(*p, local_);
+  board_->gate.leave();
+  if (!messages_.failure().ok()) fail_message();
 }
 
 // Asks for the ranks that messages need and that nobody asked for before. True when one got there.
@@ -51,10 +62,18 @@ bool Communicator::connect_for_messages() noexcept {
   return !is_broken_.load(std::memory_order_relaxed) && step_connections();
 }
 
+// Where all that are waited for are mapped, lines alone are looked at each time; domains, and who else may
+// have connected, now and then.
 bool Communicator::advance_messages() noexcept {
+  if (message_polls_ % kLookAround != 0) {
+    message_polls_++;
+    return drive_messages();
+  }
+  const bool network = messages_.network(peers_);
+  message_polls_ = connecting_ == 0 && !network && messages_.missing(peers_) < 0 ? 1 : 0;
   const bool met = connect_for_messages();
   if (is_broken_.load(std::memory_order_relaxed)) return true;
-  poll_domains(messages_.network(peers_));
+  poll_domains(network);
   if (is_broken_.load(std::memory_order_relaxed)) return true;
   return drive_messages() || met;
 }

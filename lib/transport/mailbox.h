@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/pages.h"
+#include "base/prefetch.h"
 #include "transport/transport.h"
 
 namespace plait::transport {
@@ -71,14 +72,6 @@ constexpr uint16_t kMailboxCounters = 8 * kStreams;
 // has kMailboxCookies of them.
 constexpr uint64_t kMailboxCookie = uint64_t(1) << 48;
 constexpr uint64_t kMailboxCookies = kStreams * 8;
-
-inline void prefetch_for_write(const void* p) noexcept {
-#if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));
-#else
-  __builtin_prefetch(p, 1);
-#endif
-}
 
 constexpr uint64_t line_word(uint32_t sequence, uint32_t tag) noexcept {
   return uint64_t(sequence) << 32 | tag;

@@ -43,17 +43,9 @@ bool MessageLink::give_credit() noexcept {
 }
 
 bool MessageLink::take_lines() noexcept {
-  const auto landed =
-      uint32_t(wiring_.endpoint->counter(wiring_.first_counter).load(std::memory_order_acquire));
-  if (landed - lines_.consumed.lines > kMessageLines) {
-    broke_rules("more lines than there is room for");
-    return true;
-  }
   bool moved = false;
-  for (; lines_.consumed.lines != landed; lines_.consumed.lines++, moved = true) {
-    const MessageLine line =
-        wiring_.own->lines[lines_.consumed.lines % kMessageLines];  // the peer may write to it
-    const char* why = refusal(line);
+  for (MessageLine line; lines_.landed(line); lines_.consumed.lines++, moved = true) {
+    const char* why = lines_.too_many() ? "more lines than there is room for" : refusal(line);
     if (why == nullptr && holds_key(line.kind) && !sends_.can_take_region(line.id)) break;
     if (why == nullptr && !lines_.credited(line)) why = "credit for what was not sent";
     if (why == nullptr) why = take(line);

@@ -1,8 +1,22 @@
 #include "transport/message_lines.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
+#include "base/prefetch.h"
+
 namespace plait::transport {
+
+namespace {
+// Lines that are fetched for storing before it is their turn: one takes as long as several messages.
+constexpr uint32_t kAhead = 4;
+
+std::atomic_ref<uint64_t> head_of(const MessageLine& line) noexcept {
+  auto* at = reinterpret_cast<std::byte*>(const_cast<MessageLine*>(&line)) + kMessageHead;
+  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at));
+}
+}  // namespace
 
 MessageLine& MessageLines::next(LineKind kind) noexcept {
   MessageLine& line = wiring_.shadow->lines[tail_ % kMessageLines];
@@ -13,7 +27,9 @@ MessageLine& MessageLines::next(LineKind kind) noexcept {
 
 uint32_t MessageLines::publish() noexcept {
   MessageLine& line = wiring_.shadow->lines[tail_ % kMessageLines];
-  line.lines = told_.lines = consumed.lines;
+  told_.lines = consumed.lines;
+  line.lines = uint16_t(consumed.lines);
+  line.turn = message_turn(tail_);
   if (!holds_key(line.kind)) {  // which takes the place of the rest
     line.fields.units = told_.units = consumed.units;
     line.fields.parts = told_.parts = consumed.parts;
@@ -63,6 +79,23 @@ size_t MessageLines::collect(std::span<Transfer> transfers, std::span<uint32_t> 
   return n + 1;
 }
 
+bool MessageLines::landed(MessageLine& line) noexcept {
+  const MessageLine& next = wiring_.own->lines[consumed.lines % kMessageLines];
+  if (wiring_.mapped != nullptr) {
+    const uint64_t head = head_of(next).load(std::memory_order_acquire);
+    std::memcpy(&line.kind, &head, sizeof head);
+    if (line.turn != message_turn(consumed.lines)) return false;
+    std::memcpy(static_cast<void*>(&line), &next, kMessageHead);
+    return true;
+  }
+  if (arrived_ == consumed.lines) {
+    arrived_ = uint32_t(wiring_.endpoint->counter(wiring_.first_counter).load(std::memory_order_acquire));
+    if (arrived_ == consumed.lines) return false;
+  }
+  line = next;  // the peer may write to it
+  return true;
+}
+
 // Before more is posted, too: what comes behind a line and finds no room shall not hold it up.
 bool MessageLines::flush() noexcept {
   note_left();
@@ -72,10 +105,32 @@ bool MessageLines::flush() noexcept {
 }
 
 void MessageLines::note_left() noexcept {
-  if (left_ != posted_ && wiring_.endpoint->sent(wiring_.first_counter)) left_ = posted_;
+  if (left_ == posted_) return;
+  if (wiring_.mapped != nullptr || wiring_.endpoint->sent(wiring_.first_counter)) left_ = posted_;
+}
+
+// Where the peer maps its units they were filled where they lie, and lines are stored there, too: to send a
+// signal for them would take another cache line to the peer. (At a turn of the ring the peer has read what is
+// overwritten.)
+void MessageLines::store() noexcept {
+  if (posted_ == tail_) return;
+  for (; posted_ != tail_; posted_++) {
+    MessageLine& to = wiring_.mapped->lines[posted_ % kMessageLines];
+    const MessageLine& from = wiring_.shadow->lines[posted_ % kMessageLines];
+    uint64_t head;
+    std::memcpy(&head, &from.kind, sizeof head);
+    std::memcpy(static_cast<void*>(&to), &from, kMessageHead);
+    head_of(to).store(head, std::memory_order_release);
+  }
+  prefetch_for_write(&wiring_.mapped->lines[(tail_ + kAhead) % kMessageLines]);
+  wiring_.endpoint->notify();
 }
 
 bool MessageLines::post() noexcept {
+  if (wiring_.mapped != nullptr) {
+    store();
+    return true;
+  }
   while (posted_ != tail_) {
     Transfer transfers[16];
     uint32_t of[16], lines = 0;
@@ -94,7 +149,8 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
     known = told;
     return true;
   };
-  if (!advance(theirs_.lines, line.lines, posted_)) return false;
+  const uint32_t lines = theirs_.lines + uint16_t(line.lines - uint16_t(theirs_.lines));
+  if (!advance(theirs_.lines, lines, posted_)) return false;
   if (holds_key(line.kind)) return true;
   return advance(theirs_.units, line.fields.units, units_) &&
          advance(theirs_.parts, line.fields.parts, parts_);

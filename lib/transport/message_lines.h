@@ -51,6 +51,12 @@ class MessageLines {
   // Had line number `line` (of publish()) left at the latest flush()?
   bool left(uint32_t line) const noexcept { return int32_t(left_ - line) >= 0; }
 
+  // Copies the next line of the peer's, and the caller consumes it. False: it is not there.
+  bool landed(MessageLine& line) noexcept;
+  // Did the peer announce more lines than there is room for?
+  bool too_many() const noexcept {
+    return wiring_.mapped == nullptr && arrived_ - consumed.lines > kMessageLines;
+  }
   // What the peer consumed. False when it cannot have.
   bool credited(const MessageLine& line) noexcept;
   uint32_t peer_parts() const noexcept { return theirs_.parts; }
@@ -64,11 +70,13 @@ class MessageLines {
  private:
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
   Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;
+  void store() noexcept;
   bool post() noexcept;
   void note_left() noexcept;
 
   MessageWiring wiring_;
   uint32_t tail_ = 0, posted_ = 0, left_ = 0, units_ = 0, parts_ = 0;  // written
+  uint32_t arrived_ = 0;  // the peer's, not mapped: as its signals said last
   MessageCredit theirs_, told_;
   // Of each line that is not posted: the units to put before it.
   struct Payload {

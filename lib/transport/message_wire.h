@@ -63,18 +63,26 @@ struct MessageFields {
 static_assert(sizeof(MessageFields) == 56);
 constexpr size_t kInlineOffset = 24;  // in MessageFields, of an eager message
 
+// The head is the last word of it, for who looks there for what landed (message_turn()).
 struct alignas(64) MessageLine {
-  uint8_t kind = 0;
-  uint8_t flags = 0;   // region: length of the key; key: which line of it this is, from 1
-  uint16_t id = 0;     // region, key, post, grant: number of the region, or kNoRegion
-  uint32_t lines = 0;  // consumed so far
   union {
     MessageFields fields = {};
     std::byte key[kMessageKeyBytes];
   };
+  uint8_t kind = 0;
+  uint8_t flags = 0;   // region: length of the key; key: which line of it this is, from 1
+  uint16_t id = 0;     // region, key, post, grant: number of the region, or kNoRegion
+  uint16_t lines = 0;  // consumed so far, modulo 2^16
+  uint16_t turn = 0;   // message_turn() of its number
   std::byte* payload() noexcept { return reinterpret_cast<std::byte*>(&fields) + kInlineOffset; }
 };
 static_assert(sizeof(MessageLine) == 64 && std::is_trivially_copyable_v<MessageLine>);
+constexpr size_t kMessageHead = offsetof(MessageLine, kind);  // a word, where the line lies aligned
+static_assert(kMessageHead == 56);
+
+// How often the ring was begun when line `number`, from 0, is written. Never what the line's place held
+// before: where memory is mapped that says that the line is there, elsewhere a counter does.
+constexpr uint16_t message_turn(uint32_t number) noexcept { return uint16_t(number / kMessageLines + 1); }
 
 // What a link exposes to its peer, zeroed, with Access::write.
 struct MessageMemory {

@@ -236,6 +236,7 @@ TEST_P(Messages, LinesThatBreakTheRulesEndTheLink) {
   auto line = [](LineKind kind, auto change) {
     MessageLine made;
     made.kind = uint8_t(kind);
+    made.turn = message_turn(0);
     change(made);
     return made;
   };

@@ -108,6 +108,7 @@ class Life {
       f.seen = input.number() % 8;
       f.pieces = input.number() % 4 == 0 ? input.number() : uint32_t(parts_of(f.bytes));
     }
+    line.turn = message_turn(lines_);
     own_->lines[lines_++ % kMessageLines] = line;
     endpoint_.add(0, 1);
   }
