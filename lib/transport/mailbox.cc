@@ -221,7 +221,8 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {
     landed_ = &wire.endpoint->counter(landed_counter(stream));
-    lines_due_ = kLines / 2;
+    // Beyond what a message of most parts takes: there is room for the next one, whose peer's may carry the credit.
+    lines_due_ = kParts + 1;
     parts_due_ = kNetworkParts * 3 / 4;
   }
 }

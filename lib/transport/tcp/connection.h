@@ -144,8 +144,10 @@ class Connection {
 
   // In.
   Header frame_;
-  size_t left_ = 0;     // bytes of frame_ that did not come yet
-  bool bulky_ = false;  // the latest frame was long: the next may be, and is best received where it belongs
+  size_t left_ = 0;  // bytes of frame_ that did not come yet
+  bool bulky_ =
+      false;  // of the two latest frames one was long: the next may be, and is best received where it belongs
+  bool was_bulky_ = false;                         // the latest
   std::array<std::byte, sizeof(Header)> carry_{};  // a header in parts
   size_t carried_ = 0;
   uint64_t landed_ = 0, told_ = 0;  // transfers that asked

@@ -156,7 +156,9 @@ size_t Connection::begin(ByteView bytes) noexcept {
   if (!check(*header)) return 0;
   frame_ = *header;
   left_ = frame_.length;
-  bulky_ = left_ > kBulky;
+  // Long frames and the short ones that tell of them take turns.
+  bulky_ = left_ > kBulky || was_bulky_;
+  was_bulky_ = left_ > kBulky;
   const size_t here = std::min(left_, bytes.size() - sizeof(Header));
   if (here != 0) {
     RegionTable::Pin pin;

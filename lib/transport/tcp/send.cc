@@ -62,7 +62,8 @@ bool Connection::gather(Outgoing& out, size_t most) noexcept {
 
 bool Connection::offer(Outgoing& out, size_t most) noexcept {
   if (most == 0 || !up() || broken_ != 0) return false;
-  while (!frames_full() && staged_bytes_ - front_sent_ < kPacket && stage_next()) {
+  // What is short goes along with what is long before it.
+  while (!frames_full() && staged_bytes_ - front_sent_ < kPacket + kRunt && stage_next()) {
   }
   if (frames_.empty()) return false;
   const size_t ready = staged_bytes_ - front_sent_;
