@@ -36,7 +36,7 @@ bool MessageLink::progress() noexcept {
 
 // Credit goes before all else: the peer may need it to give any itself.
 bool MessageLink::give_credit() noexcept {
-  if (!lines_.owes() || !lines_.room_for_credit()) return false;
+  if (!lines_.owes(receives_.streamed()) || !lines_.room_for_credit()) return false;
   lines_.next(LineKind::credit);
   lines_.publish();
   return true;

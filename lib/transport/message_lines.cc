@@ -156,9 +156,9 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
          advance(theirs_.parts, line.fields.parts, parts_);
 }
 
-bool MessageLines::owes() const noexcept {
+bool MessageLines::owes(bool streamed) const noexcept {
   return consumed.lines - told_.lines >= kMessageLines / 4 || consumed.units - told_.units >= kUnits / 4 ||
-         consumed.parts - told_.parts >= kStreamParts / 2;
+         (streamed && consumed.parts - told_.parts >= kStreamParts / 2);
 }
 
 }  // namespace plait::transport

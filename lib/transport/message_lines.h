@@ -60,12 +60,16 @@ class MessageLines {
   // What the peer consumed. False when it cannot have.
   bool credited(const MessageLine& line) noexcept;
   uint32_t peer_parts() const noexcept { return theirs_.parts; }
-  void part_sent() noexcept { parts_++; }
-  bool room_for_part() const noexcept { return parts_ - theirs_.parts < kStreamParts; }
+  void parts_sent(uint32_t count) noexcept { parts_ += count; }
+  bool room_for_parts(uint32_t count) const noexcept {
+    return parts_ - theirs_.parts + count <= kStreamParts;
+  }
   uint32_t parts() const noexcept { return parts_; }
 
-  MessageCredit consumed;      // what this side consumed
-  bool owes() const noexcept;  // enough that the peer might wait for it
+  MessageCredit consumed;  // what this side consumed
+  // Enough that the peer might wait for it? `streamed`: it sends parts now. Else whatever makes it send some
+  // tells it.
+  bool owes(bool streamed) const noexcept;
 
  private:
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;

@@ -1,5 +1,6 @@
 // How the bytes of long messages leave: in pieces, straight to where they go, a few at a time; or, where
 // there is no such way, through the peer's parts. One message after the other, in the order of their lines.
+#include <algorithm>
 #include <cstring>
 
 #include "base/copy.h"
@@ -11,7 +12,8 @@ bool MessageSends::move() noexcept {
   bool moved = false;
   while (!moving_.empty()) {
     Send& send = sends_[moving_.front()];
-    while (send.moved < send.data.bytes && (send.streamed ? move_part(send) : move_piece(send))) moved = true;
+    while (send.moved < send.data.bytes && (send.streamed ? move_parts(send) : move_piece(send)))
+      moved = true;
     if (send.moved < send.data.bytes) return moved;
     moving_.pop();
     moved = true;
@@ -47,14 +49,32 @@ void MessageSends::left(uint32_t index) noexcept {
   leave(send);
 }
 
-// The part's bytes stay in the shadow until the peer has consumed them.
-bool MessageSends::move_part(Send& send) noexcept {
-  if (!lines_.room_for_part()) return false;
-  const size_t bytes = std::min<size_t>(kStreamPartBytes, send.data.bytes - send.moved);
+// As many parts as there is room for go out together: a call of the endpoint may be one to the kernel. Where
+// they are mapped they cost none, and the peer begins with the first one meanwhile. Their bytes stay in the
+// shadow until the peer has consumed them.
+bool MessageSends::move_parts(Send& send) noexcept {
+  const uint32_t most = wiring_.mapped != nullptr ? 1 : kStreamParts;
+  std::array<Transfer, kStreamParts> parts;
+  uint32_t count = 0;
+  for (uint64_t at = send.moved; count < most && at < send.data.bytes && lines_.room_for_parts(count + 1);
+       count++) {
+    const size_t bytes = std::min<size_t>(kStreamPartBytes, send.data.bytes - at);
+    parts[count] = part_of(send.data.data + at, bytes, count);
+    at += bytes;
+  }
+  if (count == 0) return false;
+  const size_t taken = wiring_.endpoint->post({parts.data(), count});
+  parts_ready_ = uint32_t(count - taken);
+  lines_.parts_sent(uint32_t(taken));
+  send.moved = std::min<uint64_t>(send.moved + taken * kStreamPartBytes, send.data.bytes);
+  return taken == count;
+}
+
+// The i-th one from now on.
+Transfer MessageSends::part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept {
   MessageMemory* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
-  std::byte* part = target->parts[lines_.parts() % kStreamParts];
-  if (!part_ready_) copy_bytes(part, send.data.data + send.moved, bytes);
-  part_ready_ = true;
+  std::byte* part = target->parts[(lines_.parts() + i) % kStreamParts];
+  if (i >= parts_ready_) copy_bytes(part, from, bytes);
   Transfer t;
   t.signal = {uint16_t(wiring_.first_counter + 1), 1};
   if (wiring_.mapped == nullptr) {
@@ -62,11 +82,7 @@ bool MessageSends::move_part(Send& send) noexcept {
     t.local = {part, bytes, wiring_.shadow_region};
     t.remote = {wiring_.remote, wiring_.remote_offset + at, bytes};
   }
-  if (wiring_.endpoint->post({&t, 1}) != 1) return false;
-  part_ready_ = false;
-  lines_.part_sent();
-  send.moved += bytes;
-  return true;
+  return t;
 }
 
 }  // namespace plait::transport

@@ -51,6 +51,8 @@ class MessageReceives {
   void fail(const Status& status) noexcept;
   const Status& trouble() const noexcept { return trouble_; }
   uint32_t ended() const noexcept { return ended_; }
+  // Does a message come through the parts just now?
+  bool streamed() noexcept { return !coming_.empty() && coming_.front().streamed; }
 
  private:
   enum class Phase : uint8_t { free, waiting, matched, refusing, receiving, ended };

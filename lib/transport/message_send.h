@@ -82,7 +82,8 @@ class MessageSends {
 
   bool move() noexcept;
   bool move_piece(Send& send) noexcept;
-  bool move_part(Send& send) noexcept;
+  bool move_parts(Send& send) noexcept;
+  Transfer part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept;
   uint32_t pieces(const Send& send) const noexcept;
   void leave(Send& send) noexcept;
   bool has_left(const Send& send) const noexcept;
@@ -105,7 +106,7 @@ class MessageSends {
   std::array<Sent, kMessageLines> sent_;  // the latest messages, by number
   uint32_t messages_ = 0;                 // announced
   size_t under_way_ = 0;                  // pieces
-  bool part_ready_ = false;               // the next part is in the shadow, and was refused
+  uint32_t parts_ready_ = 0;              // of the next parts, those that were filled, and refused
   std::array<Target, kMessageRegions> regions_;
   // A region of the peer's whose key is coming.
   struct Coming {
