@@ -81,6 +81,12 @@ TEST(Differences, ARankThatCallsSomethingElse) {
       << "the ranks come first";
 }
 
+// The others notice, and end, before it does.
+TEST(Differences, ARankThatTakesLongToEnd) {
+  Outcome o = run(job("leave"));
+  EXPECT_EQ(o.status, 7) << o.err;
+}
+
 TEST(Differences, ARankThatIsKilled) {
   Outcome o = run(job("die"));
   EXPECT_EQ(o.status, 137);

@@ -114,6 +114,12 @@ size_t Collector::ask(const std::vector<pid_t>& sessions, bool leaders) {
 
 bool Collector::is_fresh(const Record& r) const { return r.why == "error" || r.clock_ns >= asked_ns_; }
 
+bool Collector::told_error(int rank) const {
+  const std::vector<Record> records = read_all();
+  return std::any_of(records.begin(), records.end(),
+                     [&](const Record& r) { return r.rank == rank && r.why == "error"; });
+}
+
 bool Collector::answered() const {
   std::map<pid_t, size_t> left = asked_;
   for (const Record& r : read_all()) {

@@ -30,6 +30,8 @@ class Collector {
 
   // Whether no rank has left anything: none has made a communicator.
   bool empty() const { return read_all().empty(); }
+  // Whether this rank left a record of an error.
+  bool told_error(int rank) const;
   // Asks the processes of these sessions that said they would answer. How many were asked. `leaders`: SIGUSR1
   // also goes to a session's first process that has a handler of its own.
   size_t ask(const std::vector<pid_t>& sessions, bool leaders);

@@ -207,12 +207,14 @@ void Supervisor::report(const End& end) {
   int status = exit_status(end.wait_status);
   if (status == 0) return;
   const bool killed = WIFSIGNALED(end.wait_status), first = !status_;
-  // Those that notice a rank's death may end before the kernel is done with that one.
-  const bool cause = killed && exited_ && !stopping_;
+  // Those that notice a rank's end may end before the kernel is done with that one. It was killed, or left no
+  // word of an error, and they did.
+  const bool told = !killed && collector_.told_error(end.rank);
+  const bool cause = exited_ && !stopping_ && (killed || (told_ && !told));
   if (first || cause || options_.keep_going) {
     say("rank " + std::to_string(end.rank) + " " + end_text(end.wait_status));
   }
-  if (first) exited_ = !killed;
+  if (first) exited_ = !killed, told_ = told;
   if (cause) exited_ = false, status_ = status;
   fail(status);
   if (!options_.keep_going && !stopping_) examine(true, kSettleMs);

@@ -78,6 +78,7 @@ class Supervisor {
   Fd signals_;
   std::optional<int> status_;  // of the first failure
   bool exited_ = false;        // that was a rank that exited by itself
+  bool told_ = false;          // and left a record of an error
   bool stopping_ = false;
   bool examining_ = false, asked_ = false, then_stop_ = false, examined_ = false;
   std::vector<std::string> differences_;  // to be said in the end
