@@ -295,9 +295,11 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   bind_operator(args, entering, size, call);
   call.same_outputs = a.collective != Collective::reduce_scatter && a.collective != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;
-  call.common = has_commons_ && a.collective == Collective::allreduce && (*method)->deterministic &&
-                (*method)->all_meet && !entering && args.custom == nullptr && p.codec == nullptr &&
-                !layout.uneven;
+  const bool chained = a.collective == Collective::allreduce && (*method)->deterministic &&
+                       (*method)->all_meet && !entering && args.custom == nullptr;
+  const bool spread = a.collective == Collective::broadcast && !crowded_hosts_;
+  call.common = has_commons_ && (chained || spread) && p.codec == nullptr && !layout.uneven;
+  if (call.common && spread) call.common_root = a.root;
   if (crowded_hosts_) {
     call.eager_bytes = collectives::rooted(a.collective) ? collectives::real::kRootedEagerBytes
                                                          : collectives::real::kEagerBytes;

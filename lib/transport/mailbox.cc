@@ -1,6 +1,7 @@
 #include "transport/mailbox.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 
 namespace plait::transport {
@@ -40,17 +41,33 @@ Transfer put(const Wire& wire, const void* home, const std::byte* from, size_t b
   return t;
 }
 
-// Adds to the peer's counter until its sum is `to`. What messages carried in between counts, too, so it may
-// be much.
-bool signal_up_to(const Wire& wire, uint16_t counter, uint32_t& from, uint32_t to) noexcept {
-  while (from != to) {
-    Transfer t;
-    t.signal = {counter, uint16_t(std::min<uint32_t>(to - from, wire.max_add))};
-    t.remote = {wire.remote, wire.remote_offset, 0};
-    if (wire.endpoint->post({&t, 1}) != 1) return false;
-    from += t.signal.add;
+// A counter of the peer's, and what its sum is to be. What messages carried in between counts, too, so it may
+// be far.
+struct Sum {
+  uint16_t counter;
+  uint32_t& from;
+  uint32_t to;
+};
+
+// Adds to the peer's counters until all are where they are to be, together where that is one call to the
+// kernel.
+bool signal_up_to(const Wire& wire, std::initializer_list<Sum> sums) noexcept {
+  constexpr size_t kMost = 2;
+  for (;;) {
+    Transfer transfers[kMost];
+    uint32_t* of[kMost];
+    size_t n = 0;
+    for (const Sum& sum : sums) {
+      if (sum.from == sum.to) continue;
+      of[n] = &sum.from;
+      transfers[n].signal = {sum.counter, uint16_t(std::min<uint32_t>(sum.to - sum.from, wire.max_add))};
+      transfers[n++].remote = {wire.remote, wire.remote_offset, 0};
+    }
+    if (n == 0) return true;
+    const size_t taken = wire.endpoint->post({transfers, n});
+    for (size_t i = 0; i < taken; i++) *of[i] += transfers[i].signal.add;
+    if (taken != n) return false;
   }
-  return true;
 }
 
 }  // namespace
@@ -192,7 +209,7 @@ bool Outbox::rest_parts() noexcept {
 void Outbox::attach() noexcept {
   if (usable_parts_ != 0) return;
   turns_ |= 1;
-  (void)signal_up_to(*wire_, turns_counter(stream_), told_turns_, turns_);
+  (void)signal_up_to(*wire_, {{turns_counter(stream_), told_turns_, turns_}});
   const auto granted =
       uint32_t(wire_->endpoint->counter(grants_counter(stream_)).load(std::memory_order_acquire));
   if (granted == (turns_ + 1) / 2) usable_parts_ = ring_parts_;
@@ -206,7 +223,7 @@ bool Outbox::detach() noexcept {
     usable_parts_ = 0;
     turns_++;
   }
-  if (!signal_up_to(*wire_, turns_counter(stream_), told_turns_, turns_)) return false;
+  if (!signal_up_to(*wire_, {{turns_counter(stream_), told_turns_, turns_}})) return false;
   rested_parts_ = parts_;
   return true;
 }
@@ -221,7 +238,8 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {
     landed_ = &wire.endpoint->counter(landed_counter(stream));
-    // Beyond what a message of most parts takes: there is room for the next one, whose peer's may carry the credit.
+    // Beyond what a message of most parts takes: there is room for the next one, whose peer's may carry the
+    // credit.
     lines_due_ = kParts + 1;
     parts_due_ = kNetworkParts * 3 / 4;
   }
@@ -243,7 +261,7 @@ void Inbox::answer_turns() noexcept {
   if (turns != turns_ && turns % 2 == 0 && wire_->drops_pages)
     drop_pages(const_cast<std::byte*>(slots_), size_t(ring_parts_) * kPartBytes);
   turns_ = turns;
-  (void)signal_up_to(*wire_, grants_counter(stream_), grants_, (turns + 1) / 2);
+  (void)signal_up_to(*wire_, {{grants_counter(stream_), grants_, (turns + 1) / 2}});
 }
 
 bool Inbox::credit() noexcept {
@@ -252,8 +270,8 @@ bool Inbox::credit() noexcept {
     credit_carried();
     return true;
   }
-  const bool sent = signal_up_to(*wire_, lines_counter(stream_), signalled_lines_, head_) &&
-                    signal_up_to(*wire_, parts_counter(stream_), signalled_parts_, parts_);
+  const bool sent = signal_up_to(*wire_, {{lines_counter(stream_), signalled_lines_, head_},
+                                          {parts_counter(stream_), signalled_parts_, parts_}});
   if (sent) credit_carried();
   return sent;
 }

@@ -102,6 +102,28 @@ TEST_P(OnTheCommons, PlainMemoryGoesThroughStages) {
   }
 }
 
+// Each rank copies its share of what the root has; some have plain memory now and then.
+TEST_P(OnTheCommons, Broadcasts) {
+  for (int ranks : {2, 3, 5}) {
+    for (bool plain : {false, true}) {
+      World setup = world(ranks, seed(), how());
+      if (plain) setup.shared = [](int rank) { return rank == 1 ? Shared::none : Shared::input_and_output; };
+      run_ranks(setup, [&](int rank, Rank& r) -> Status {
+        std::mt19937_64 random(seed());
+        for (uint64_t count : {0u, 3u, 256u, 257u, 1025u, 8193u, 100'003u, 400'000u}) {
+          const Job job{.algorithm = find_algorithm(Collective::broadcast, "binomial"),
+                        .ranks = ranks,
+                        .root = int(random() % uint64_t(ranks)),
+                        .in_place = random() % 2 == 0,
+                        .count = count};
+          PLAIT_TRY(run_job(job, rank, r));
+        }
+        return {};
+      });
+    }
+  }
+}
+
 // Who folds an element does not show, nor where it lies.
 TEST_P(OnTheCommons, TheBitsAreThoseOfTheProgram) {
   constexpr int kRanks = 5;

@@ -215,8 +215,10 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
   call.same_outputs =
       job.collective() != Collective::reduce_scatter && job.collective() != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;
-  call.common = r.has_commons() && job.collective() == Collective::allreduce && method.deterministic &&
-                method.all_meet && !job.uneven && job.codec == nullptr;
+  const bool spread = job.collective() == Collective::broadcast && !r.is_crowded();
+  const bool chained = job.collective() == Collective::allreduce && method.deterministic && method.all_meet;
+  call.common = r.has_commons() && (chained || spread) && !job.uneven && job.codec == nullptr;
+  if (call.common && spread) call.common_root = job.root;
   return r.run(call, view.in_place());
 }
 

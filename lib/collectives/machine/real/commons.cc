@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "collectives/machine/real/descriptor.h"
 #include "collectives/machine/real/machine.h"
 
@@ -26,6 +27,8 @@ bool Machine::takes_commons() noexcept {
   common_.bytes = size_t(call_.layout.elements) * call_.layout.element_bytes;
   // A pair with a core each: lines that come one by one are faster.
   if (links_.size() == 2 && !common_.crowded && common_.bytes <= kInlineBytes) return false;
+  // A root goes on where its values fit lines.
+  if (spreads() && common_.bytes <= kCommonBytes) return false;
   if (common_.bytes <= kCommonBytes) return true;
   if (common_.crowded && common_.bytes * links_.size() > kCommonCrowdedBytes) return false;
   if (common_.pause == 0) return true;
@@ -52,6 +55,8 @@ void Machine::start_common() noexcept {
     tag |= kDescriptorBit;
     if (common_.crowded) own.turn[turn].taken.store(0, std::memory_order_relaxed);
     if (!common_.crowded) start_staged();
+    if (spreads() && is_root() && call_.output.data != nullptr && call_.output.data != call_.input.data)
+      copy_bytes(call_.output.data, call_.input.data, common_.bytes);
   }
   if (common_.crowded) note_core();
   common_.word = line_word(common_.sequence, tag);
@@ -66,12 +71,20 @@ void Machine::start_common() noexcept {
   common_.last = came == common_.sequence * uint32_t(links_.size());
 }
 
+// Is all that others read of this rank, or write, where they map it?
+bool Machine::shares_buffers() const noexcept {
+  if (spreads()) return is_root() ? call_.input.shared : call_.output.shared;
+  return call_.input.shared && call_.output.shared;
+}
+
 CommonOffer Machine::own_offer() noexcept {
-  const bool shared = call_.input.shared && call_.output.shared;
-  common_.staged.own = !shared && has_stage();
-  if (shared) return {call_.input.offset, call_.output.offset, 0};
+  const bool shared = shares_buffers();
+  common_.staged.own = !shared && !spreads() && has_stage();
   if (common_.staged.own) return {scratch_.offset, scratch_.offset, 1};
-  return {kNotShared, kNotShared, 0};
+  if (!shared) return {kNotShared, kNotShared, 0};
+  if (!spreads()) return {call_.input.offset, call_.output.offset, 0};
+  const uint64_t at = is_root() ? call_.input.offset : call_.output.offset;
+  return {at, at, 0};
 }
 
 // Seldom another one: the line stays with those who read it.
@@ -231,7 +244,7 @@ bool Machine::take_offers() noexcept {
       common_.inputs[r] = call_.input.data;
       common_.outputs[r] = call_.output.data;
       common_.staged.by[r] = false;
-      all = all && (common_.staged.own || (call_.input.shared && call_.output.shared));
+      all = all && (common_.staged.own || shares_buffers());
       continue;
     }
     const Link& link = links_[r];
@@ -260,7 +273,19 @@ bool Machine::take_offers() noexcept {
   return all;
 }
 
+// A part of what the root has, to all others: each rank does its share of the copying.
+void Machine::spread_common(size_t from, size_t bytes) noexcept {
+  std::byte* outputs[kMaxOperands];
+  uint32_t count = 0;
+  for (size_t r = 0; r < links_.size(); r++) {
+    if (int32_t(r) != call_.common_root) outputs[count++] = common_.outputs[r] + from;
+  }
+  const Store store = call_.store == Store::stream ? Store::stream : Store::prefetch;
+  copy_to_all(common_.inputs[size_t(call_.common_root)] + from, outputs, count, bytes, store);
+}
+
 void Machine::fold_common(size_t from, size_t bytes) noexcept {
+  if (spreads()) return spread_common(from, bytes);
   const std::byte* inputs[kMaxOperands];
   std::byte* outputs[kMaxOperands];
   const auto ranks = uint32_t(links_.size());

@@ -59,8 +59,9 @@ struct Call {
   // So is one of up to so many bytes, alike on all ranks: its sender goes on without waiting for the
   // receiver, which may wait for a core.
   size_t eager_bytes = 0;
-  bool network = false;  // some of the peers do not map memory
-  bool common = false;   // may be done on the commons; alike on all ranks
+  bool network = false;          // some of the peers do not map memory
+  bool common = false;           // may be done on the commons; alike on all ranks
+  int32_t common_root = kLocal;  // then: of a broadcast; else it is an allreduce
   // Of schedules with wires; else null. The layout is even, and segments are such that a stream buffers the
   // longest wire: fit_segments().
   const codec::Codec* codec = nullptr;
@@ -233,6 +234,10 @@ class Machine {
   bool takes_commons() noexcept;
   void start_common() noexcept;
   CommonOffer own_offer() noexcept;
+  bool spreads() const noexcept { return call_.common_root != kLocal; }
+  bool is_root() const noexcept { return call_.schedule->program.rank == call_.common_root; }
+  bool shares_buffers() const noexcept;
+  void spread_common(size_t from, size_t bytes) noexcept;
   bool step_common() noexcept;
   bool end_common() noexcept;
   void wake_all() noexcept;

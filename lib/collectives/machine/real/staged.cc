@@ -15,7 +15,8 @@ bool Machine::has_stage() const noexcept {
 }
 
 bool Machine::wants_stage(const Call& call) const noexcept {
-  return call.common && !common_.crowded && !(call.input.shared && call.output.shared);
+  return call.common && call.common_root == kLocal && !common_.crowded &&
+         !(call.input.shared && call.output.shared);
 }
 
 // The first piece is in the stage before this rank shows that it came: nobody asks for it by itself.
