@@ -72,10 +72,10 @@ plait_status prepare(plait_comm* handle, const Call& call, Mode mode, plait_requ
 // Is nothing wrong with it, and nothing special?
 bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait_dtype dtype, int32_t peer,
                int32_t tag, const plait_call_config* config) {
-  constexpr size_t kMost = size_t(1) << 56;  // of elements, whatever their size
+  constexpr size_t kMostElements = size_t(1) << 56;  // whatever their size
   return handle != nullptr && handle->magic == plait_comm::kMagic && !forked() && config == nullptr &&
          unsigned(dtype) < unsigned(collectives::kDtypes) && peer >= 0 && peer < handle->impl->size() &&
-         tag >= 0 && count < kMost && (buffer != nullptr || count == 0) && !handle->impl->is_broken();
+         tag >= 0 && count < kMostElements && (buffer != nullptr || count == 0) && !handle->impl->is_broken();
 }
 
 plait_status run(plait_comm* handle, plait_request* request, plait_request** out) {
