@@ -24,6 +24,9 @@ enum class Mode : uint8_t { call, plan };
 plait_status call(Given given, plait_request** request);
 plait_status plan(Given given, plait_request** plan);
 
+// Starts a request that was made, and waits for it unless `out` takes it or a group does.
+plait_status start(Communicator& comm, plait_request* request, plait_request** out);
+
 // Code::invalid with "FUNCTION: why".
 Status bad(const char* function, const std::string& why);
 Status check_dtype(const char* function, plait_dtype dtype);

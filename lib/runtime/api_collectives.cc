@@ -13,12 +13,6 @@ using collectives::Collective;
 namespace plait::runtime {
 namespace {
 
-// A request of the call, checked, not started.
-Result<plait_request*> make(Given& given, Communicator& comm, Mode mode) {
-  PLAIT_TRY(check(given, comm));
-  return comm.make(given.args, mode == Mode::plan);
-}
-
 plait_status finish(Communicator& comm, plait_request* request) {
   comm.wait(request);
   if (request->result.ok()) [[likely]] {
@@ -30,17 +24,10 @@ plait_status finish(Communicator& comm, plait_request* request) {
   return report(comm, status);
 }
 
-plait_status start(Communicator& comm, plait_request* request, plait_request** out) {
-  comm.start(request);
-  if (out != nullptr) {
-    *out = request;
-    return PLAIT_OK;
-  }
-  if (in_group()) {
-    defer(request);
-    return PLAIT_OK;
-  }
-  return finish(comm, request);
+// A request of the call, checked, not started.
+Result<plait_request*> make(Given& given, Communicator& comm, Mode mode) {
+  PLAIT_TRY(check(given, comm));
+  return comm.make(given.args, mode == Mode::plan);
 }
 
 plait_status run(Given& given, plait_request** out, Mode mode) {
@@ -67,11 +54,25 @@ plait_status even(const char* function, plait_comm* comm, const EvenCall& what,
     plait_request* request = comm->impl->again(what);
     if (request != nullptr) return start(*comm->impl, request, out);
   }
-  Given given{function, comm, what.args(), what.dtype, what.op, config};
+  Given given{function,   comm,    args::even(what.collective, what.in, what.out, what.count, what.root),
+              what.dtype, what.op, config};
   return run(given, out, Mode::call);
 }
 
 }  // namespace
+
+plait_status start(Communicator& comm, plait_request* request, plait_request** out) {
+  comm.start(request);
+  if (out != nullptr) {
+    *out = request;
+    return PLAIT_OK;
+  }
+  if (in_group()) {
+    defer(request);
+    return PLAIT_OK;
+  }
+  return finish(comm, request);
+}
 
 plait_status call(Given given, plait_request** request) { return run(given, request, Mode::call); }
 plait_status plan(Given given, plait_request** out) { return run(given, out, Mode::plan); }

@@ -78,23 +78,6 @@ bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait
          tag >= 0 && count < kMostElements && (buffer != nullptr || count == 0) && !handle->impl->is_broken();
 }
 
-plait_status run(plait_comm* handle, plait_request* request, plait_request** out) {
-  Communicator& comm = *handle->impl;
-  comm.start(request);
-  if (out != nullptr) {
-    *out = request;
-    return PLAIT_OK;
-  }
-  if (in_group()) {
-    defer(request);
-    return PLAIT_OK;
-  }
-  comm.wait(request);
-  const Status status = request->result;
-  comm.release(request);
-  return status.ok() ? PLAIT_OK : report(comm, status);
-}
-
 // What is given stays in registers: a load that takes two stores at once, of a struct's members that were
 // just written, waits until both have left the core, and behind the line of the message before, at which the
 // peer looks, that takes as long as a message.
@@ -111,7 +94,7 @@ plait_status run(plait_comm* handle, plait_request* request, plait_request** out
         prepare(handle, {function, kind, buffer, count, dtype, peer, tag, config}, Mode::call, &request);
     if (status != PLAIT_OK) return status;
   }
-  return run(handle, request, out);
+  return runtime::start(*handle->impl, request, out);
 }
 
 plait_status plan(plait_comm* handle, const Call& call, plait_request** plan) {

@@ -59,15 +59,6 @@ struct EvenCall {
   uint64_t count = 0;
   plait_dtype dtype = PLAIT_UINT8;
   plait_op op = 0;
-  Args args() const noexcept {
-    Args a;
-    a.collective = collective;
-    a.in = in;
-    a.out = out;
-    a.count = count;
-    a.root = root;
-    return a;
-  }
 };
 
 // A send or receive as the user made it, checked, and how far it is.
