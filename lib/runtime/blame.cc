@@ -105,6 +105,15 @@ std::string Communicator::whom() const {
   return "rank " + std::to_string(r) + " (" + std::string(peer(r)->phase()) + ")";
 }
 
+// Is this what rank `r` did when it last looked about, and does no longer hold? Operation head_ has come to
+// `next` since, as this rank sees for itself, or `r` is silent for so long that nothing it said counts.
+bool Communicator::outdated(const Suspicion& told, int64_t silent_ns) const noexcept {
+  if (silent_ns > kForgottenNs) return true;
+  if (told.blame != Blame::not_called && told.blame != Blame::not_connected) return false;
+  Peer* next = peer(told.rank);
+  return next != nullptr && next->ready() && next->board().latest() >= head_->number;
+}
+
 // This rank waits for rank `r`: is that one to blame, or whom it blames itself?
 Suspicion Communicator::judge(int32_t r) noexcept {
   Peer* p = peer(r);
@@ -113,13 +122,15 @@ Suspicion Communicator::judge(int32_t r) noexcept {
   const int64_t now = now_ns();
   p->note_beat(now);
   if (board.latest() < head_->number) return {r, Blame::not_called, 0};
+  const int64_t silent_ns = now - p->beat_seen_ns;
   const int32_t next = board.blamed.load(std::memory_order_relaxed);
   const uint32_t hops = board.hops.load(std::memory_order_relaxed);
   if (board.blamed_in.load(std::memory_order_acquire) == head_->number && next >= 0 && next < config_.size &&
       next != config_.rank && hops < uint32_t(config_.size)) {
-    return {next, Blame(board.blame.load(std::memory_order_relaxed)), hops + 1};
+    const Suspicion told = {next, Blame(board.blame.load(std::memory_order_relaxed)), hops + 1};
+    if (!outdated(told, silent_ns)) return told;
   }
-  return {r, now - p->beat_seen_ns > kSilentNs ? Blame::silent : Blame::nobody, 0};
+  return {r, silent_ns > kSilentNs ? Blame::silent : Blame::nobody, 0};
 }
 
 // Ranks wait for each other in chains: each shows whom it blames, so that news of who is missing runs along

@@ -248,6 +248,7 @@ class Communicator {
   void check_calls() noexcept;
   void check_deadline(plait_request* waited) noexcept;
   void assign_blame() noexcept;
+  bool outdated(const Suspicion& told, int64_t silent_ns) const noexcept;
   Suspicion judge(int32_t rank) noexcept;
   Status mismatch(uint64_t number) const;
   bool knows_two_calls(uint64_t number) const noexcept;

@@ -21,6 +21,8 @@ namespace plait::runtime {
 
 // Whose board has not moved for so long is silent: a waiting rank looks about far more often.
 constexpr int64_t kSilentNs = 1'000'000'000;
+// And for so long, whom it blames is no longer believed: it may have come since.
+constexpr int64_t kForgottenNs = 3 * kSilentNs;
 
 // What a rank has to connect with; outlives its peers.
 struct Local {

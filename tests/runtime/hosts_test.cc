@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstring>
 
 #include "runtime/hosts.h"
@@ -109,6 +110,47 @@ TEST(Blame, RunsAlongEachOfTheChainsThatARankWaitsIn) {
         why = sums(h.comm, rank, size, "direct/direct");
         if (rank != impatient || (contains(why, "deadline passed") && contains(why, "rank 3"))) why.clear();
       }
+      if (rank == impatient) told = true;
+      return why;
+    });
+    EXPECT_EQ(words, "") << "rank " << impatient << " gives up first";
+  }
+}
+
+// Rank 3 calls early, learns that rank 0 has not come, and looks no more (as if stopped). What it blamed is
+// outdated once rank 0 came: all the others name rank 3.
+TEST(Blame, OfARankThatLooksNoMoreIsItsLastWordOnly) {
+  for (int impatient : {0, 1, 2}) {
+    const std::string job = fresh_job();
+    std::atomic<bool> silent{false}, told{false};
+    const std::string words = run_threads(0, 4, 4, [&](int rank, int size) -> std::string {
+      plait_comm_config config = config_of(rank, size, job.c_str(), rank < 2 ? "host-a" : "host-b");
+      config.timeout_ms = rank == impatient ? 2'500 : 60'000;
+      Handle h(config);
+      std::string why = h.comm == nullptr ? h.error : sums(h.comm, rank, size, "direct/direct");
+      plait_call_config by{};
+      by.struct_size = sizeof by;
+      by.algorithm = "direct/direct";
+      std::vector<float> x(1000);
+      plait_request* request = nullptr;
+      if (rank == 3) {
+        if (why.empty() && plait_allreduce(h.comm, x.data(), x.data(), x.size(), PLAIT_FLOAT32, PLAIT_SUM,
+                                           &by, &request) != PLAIT_OK)
+          why = plait_last_error(h.comm);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+        for (int done = 0; why.empty() && std::chrono::steady_clock::now() < end;)
+          if (plait_test(request, &done) != PLAIT_OK || done != 0) why = "rank 3 does not wait";
+        silent = true;
+        for (int i = 0; i < 30'000 && !told; i++) usleep(1000);
+        if (request != nullptr) (void)plait_wait(request);
+        return why;
+      }
+      while (rank == 0 && !silent) usleep(1000);
+      if (why.empty() && plait_allreduce(h.comm, x.data(), x.data(), x.size(), PLAIT_FLOAT32, PLAIT_SUM, &by,
+                                         nullptr) == PLAIT_OK)
+        why = "the operation ended without rank 3";
+      else if (why.empty() && rank == impatient && !contains(plait_last_error(h.comm), "rank 3 "))
+        why = plait_last_error(h.comm);
       if (rank == impatient) told = true;
       return why;
     });
