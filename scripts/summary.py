@@ -16,6 +16,7 @@ CASE_END = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)(?:, where .*)? \(
 CASE_BEGIN = re.compile(r"^\[ RUN +\] (\S+)$")
 SKIP_PLACE = re.compile(r"^\S+:\d+: Skipped$")
 LONGEST_REASON = 300
+LAST_WORDS = 12  # lines of a failed program that has no single cases
 SLOWEST = 4  # tests of a folder that are named
 STATE = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
@@ -49,7 +50,7 @@ def reason_of(text):
 def results_of(test):
     """(name, state, reason) of each thing counted in one entry of meson's log."""
     result, name = test["result"], name_of(test)
-    output = test.get("stdout", "") + test.get("stderr", "")
+    output = test.get("stdout", "").rstrip("\n") + "\n" + test.get("stderr", "")
     good = result in ("OK", "EXPECTEDFAIL")
     found = [(f"{name}: {case}", state, reason_of(text)) for case, state, text in cases_of(test.get("stdout", ""))]
     if found:
@@ -58,7 +59,9 @@ def results_of(test):
         return found
     if result == "SKIP":
         return [(name, "skipped", reason_of(output.splitlines()[-1:]))]
-    return [(name, "passed" if good else "failed", result)]
+    if good:
+        return [(name, "passed", "")]
+    return [(name, "failed", "\n    ".join([result, *(line[:LONGEST_REASON] for line in output.splitlines()[-LAST_WORDS:])]))]
 
 
 def load(folder):

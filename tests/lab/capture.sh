@@ -7,23 +7,10 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lab.sh"
 : "${PLAIT_PERF:?set by meson: path of plait-perf}"
-command -v tcpdump >/dev/null || skip "it needs tcpdump (Debian package tcpdump)"
+. "$lab_sources/tcpdump.sh"
 export PYTHONDONTWRITEBYTECODE=1
 
 stranger() { on c python3 "$lab_sources/stranger.py" "$@"; }
-
-# All that HOST sends and gets, on the loopback interface, too.
-capture() {
-  on "$1" tcpdump -i any -y LINUX_SLL -s 0 -U -w "$lab_folder/capture.$1" tcp 2>"$lab_folder/tcpdump.$1" &
-  tcpdumps+=($!)
-  local limit=$((SECONDS + 30))
-  until grep -qs 'listening on' "$lab_folder/tcpdump.$1"; do
-    kill -0 "${tcpdumps[-1]}" 2>/dev/null || fail "tcpdump ended: $(cat "$lab_folder/tcpdump.$1")"
-    ((SECONDS < limit)) || fail "tcpdump does not begin"
-    sleep 0.05
-  done
-}
-tcpdumps=()
 
 # start_job [OPTION...]: all jobs have one name and one secret.
 start_job() {
@@ -53,14 +40,12 @@ root=$(address_of a)
 ports=(30000 30019)
 rank_env=(PLAIT_PORTS="${ports[0]}-${ports[1]}" PLAIT_TIMEOUT=120)
 
-capture a
-capture b
+capture a "$lab_folder/capture.a"
+capture b "$lab_folder/capture.b"
 start_job -b 8 -e 64K -f 8 -n 3
 expect_sums
-sleep 1 # for the last packets to be written
-kill "${tcpdumps[@]}"
-wait "${tcpdumps[@]}" || true
-python3 "$lab_sources/stranger.py" secret "$secret" "$lab_folder"/capture.[ab] || fail "the secret is on the network"
+end_captures
+python3 "$lab_sources/stranger.py" secret "$secret" "$lab_folder"/capture.{a,b} || fail "the secret is on the network"
 
 new_secret() { :; } # from here on the old one is used again
 
@@ -76,7 +61,7 @@ expect_warning 0 "its proof is wrong"
 absent=()
 rank_env+=(PLAIT_LOG=info) # a hello for an endpoint that is not there may be a late peer's: no reason for a warning
 before=$(received a)
-start_job -b 64K -e 64K -n 3000
+start_job -b 64K -e 64K -n 10000
 until (($(received a) - before > 1 << 20)); do
   kill -0 "${rank_pid[3]}" 2>/dev/null || fail "the job ended before anything was done to it"
   sleep 0.01

@@ -5,25 +5,17 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lab.sh"
 : "${PLAIT_MARKER:?set by meson: path of marker}"
-command -v tcpdump >/dev/null || skip "it needs tcpdump (Debian package tcpdump)"
+. "$lab_sources/tcpdump.sh"
 
 # captured NETWORK: how often the phrase is on the wire, and how many bytes are, while a job runs over it.
 captured() {
-  local file=$lab_folder/capture limit=$((SECONDS + 30))
-  on a tcpdump -i any -y LINUX_SLL -s 0 -U -w "$file" tcp 2>"$lab_folder/tcpdump" &
-  local tcpdump=$!
-  until grep -qs 'listening on' "$lab_folder/tcpdump"; do
-    kill -0 "$tcpdump" 2>/dev/null || fail "tcpdump ended: $(cat "$lab_folder/tcpdump")"
-    ((SECONDS < limit)) || fail "tcpdump does not begin"
-    sleep 0.05
-  done
+  local file=$lab_folder/capture
+  capture a "$file"
   rank_env=("PLAIT_NETWORK=$1")
   start_ranks "1 1" "$PLAIT_MARKER"
   wait_ranks 120
   expect_good
-  sleep 1 # for the last packets to be written
-  kill "$tcpdump"
-  wait "$tcpdump" || true
+  end_captures
   phrases=$(grep -aoF "these are gradients" "$file" | wc -l || true)
   bytes=$(stat -c %s "$file")
 }
