@@ -193,6 +193,8 @@ class Communicator {
   bool next_of_low_rank(plait_request& request) noexcept;
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
+  void launch_volley(const plait_request& request) noexcept;
+  collectives::real::Call& take_call(const Prepared& p) noexcept;
   void spread() noexcept;
   void finish(Status status) noexcept;
   bool rest() noexcept;

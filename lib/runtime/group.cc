@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Group {
   std::vector<plait_request*> requests;
 };
 thread_local Group open_group;
+// Threads with one: asking for a thread's own costs more than all else that a call asks.
+std::atomic<uint32_t> open_groups{0};
 
 // Every request of one communicator moves while any of them is waited for; several communicators take turns.
 void wait_all(const std::vector<plait_request*>& requests) noexcept {
@@ -50,7 +53,9 @@ plait_status end_all(const std::vector<plait_request*>& requests) noexcept {
 
 }  // namespace
 
-bool in_group() noexcept { return open_group.depth > 0; }
+bool in_group() noexcept {
+  return open_groups.load(std::memory_order_relaxed) != 0 && open_group.depth > 0;
+}
 
 void defer(plait_request* request) { open_group.requests.push_back(request); }
 
@@ -68,7 +73,7 @@ extern "C" {
 plait_status plait_group_begin(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  open_group.depth++;
+  if (open_group.depth++ == 0) open_groups.fetch_add(1, std::memory_order_relaxed);
   return PLAIT_OK;
 }
 
@@ -77,7 +82,9 @@ plait_status plait_group_end(void) {
   if (!ready.ok()) return report(ready);
   if (open_group.depth == 0)
     return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
-  if (--open_group.depth > 0 || open_group.requests.empty()) return PLAIT_OK;
+  if (--open_group.depth > 0) return PLAIT_OK;
+  open_groups.fetch_sub(1, std::memory_order_relaxed);
+  if (open_group.requests.empty()) return PLAIT_OK;
   const auto requests = std::exchange(open_group.requests, {});
   wait_all(requests);
   return end_all(requests);

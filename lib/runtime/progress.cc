@@ -39,19 +39,47 @@ void Communicator::begin(plait_request* request) noexcept {
   if (!is_broken_.load(std::memory_order_relaxed)) advance_connecting();
 }
 
+namespace {
+
+uint32_t tag_of(const Prepared& p, uint64_t number) noexcept {
+  return (p.hash & ~0xffu) | (uint32_t(number) & 0x7f) << 1;
+}
+
+}  // namespace
+
+// The call to run is a copy of what it was prepared as, unless it is already.
+collectives::real::Call& Communicator::take_call(const Prepared& p) noexcept {
+  collectives::real::Call& call = machine_->call();
+  if (called_ == &p) return call;
+  call = p.call;
+  call.volley = &p.volley;
+  call.network = p.network;
+  network_ = p.network;
+  called_ = &p;
+  return call;
+}
+
+// A small call like an earlier one: nothing is to be found out, or made room for, but where its buffers lie.
+void Communicator::launch_volley(const plait_request& request) noexcept {
+  const Prepared& p = *request.prepared;
+  collectives::real::Call& call = take_call(p);
+  call.number = request.number;
+  call.tag = tag_of(p, request.number);
+  if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(request.args.in));
+  if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(request.args.out);
+  machine_->start();
+  (void)advance();
+}
+
 void Communicator::launch(plait_request* request) noexcept {
   using collectives::Store;
   const Prepared& p = *request->prepared;
   request->state = plait_request::State::running;
-  network_ = p.network;
-  collectives::real::Call& call = machine_->call();
-  if (called_ != &p) {
-    call = p.call;
-    called_ = &p;
-  }
+  if (p.volley.made && p.args.codec == nullptr && request->factor == nullptr && !policy_.crowded)
+    return launch_volley(*request);
+  collectives::real::Call& call = take_call(p);
   call.number = request->number;
-  call.network = p.network;
-  call.tag = (p.hash & ~0xffu) | (uint32_t(request->number) & 0x7f) << 1;
+  call.tag = tag_of(p, request->number);
   if (p.args.codec != nullptr && request->low_rank == nullptr)
     (p.codec != nullptr ? coded_calls_ : plain_calls_)++;
   if (p.codec != nullptr) call.seed = mix(request->number, uint64_t(config_.rank));

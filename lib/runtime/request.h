@@ -92,6 +92,7 @@ struct Prepared {
   bool valid = false;
   // Found out when it first runs: all ranks that it touches are connected; some of them over a network.
   mutable bool connected = false, network = false;
+  mutable collectives::real::Volley volley;  // the machine's, of call
 };
 
 }  // namespace plait::runtime
@@ -104,6 +105,7 @@ struct plait_request {
   uint32_t magic = kMagic;
   State state = State::idle;
   bool persistent = false;
+  bool came_again = false;  // it is of Communicator::again()
   plait::runtime::Communicator* comm = nullptr;
   plait::runtime::queue::Queue* queue = nullptr;  // of a pushed tensor: what moves it, not `comm`
   plait_request* next = nullptr;                  // in the queue, or in the free list

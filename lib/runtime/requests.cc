@@ -13,6 +13,7 @@ uintptr_t distance(const void* in, const void* out) noexcept {
 // Is a released request of a call with nothing of its own but where its buffers lie?
 bool may_come_again(const plait_request& r) noexcept {
   const Args& a = r.args;
+  if (r.came_again) return r.result.ok() && r.prepared->valid;
   return !r.persistent && !r.is_message() && r.result.ok() && r.prepared != nullptr && r.prepared->valid &&
          r.tensor == nullptr && r.low_rank == nullptr && a.custom == nullptr && a.codec == nullptr &&
          a.timeout_ms == 0 && a.algorithm.empty() && !a.uneven && a.maker == 0 &&
@@ -35,6 +36,7 @@ plait_request* Communicator::take_request(bool persistent) {
   request->comm = this;
   request->state = plait_request::State::idle;
   request->persistent = persistent;
+  request->came_again = false;
   request->next = nullptr;
   request->letter.kind = Letter::Kind::none;
   return request;
@@ -73,6 +75,7 @@ plait_request* Communicator::again(const EvenCall& given) noexcept {
   place = nullptr;
   request->magic = plait_request::kMagic;
   request->state = plait_request::State::idle;
+  request->came_again = true;
   a.in = given.in;
   a.out = given.out;
   return request;

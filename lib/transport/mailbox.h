@@ -214,6 +214,8 @@ class Inbox {
       return nullptr;
     return line.word.load(std::memory_order_acquire) == line_word(sequence, tag) ? &line : nullptr;
   }
+  // The line that peek(tag) found.
+  const Line& front() const noexcept { return ring_[head_ % kLines]; }
   // The tag of the next line when it has landed: for finding out why peek() finds nothing.
   bool peek_tag(uint32_t* tag) const noexcept;
   // The i-th part not yet consumed; announced by a line.

@@ -94,6 +94,7 @@ class Rank {
   std::vector<Peer> peers_;
   std::vector<Link> links_;
   std::unique_ptr<Machine> machine_;
+  Volley volley_;
   uint64_t number_ = 0;
 };
 

@@ -42,6 +42,11 @@ Status Machine::prepare(const Call& call) {
   grow(waits_, windows * s.actions.size());
   grow(active_, windows * s.actions.size());
   grow(arrivals_, windows * s.sources.size());
+  if (call.volley != nullptr) {
+    call.volley->sends.reserve(s.round.size());
+    call.volley->folds.reserve(s.round.size());
+    call.volley->operands.reserve(s.sources.size());
+  }
   const size_t gather = windows * s.sources.size() * kGatherBytes;
   if (gather > gather_.size()) {
     gather_ = map_pages(gather);
@@ -73,6 +78,8 @@ void Machine::rest() noexcept {
 
 void Machine::start() noexcept {
   if (!status_.ok()) status_ = Status();
+  is_volley_ = call_.volley != nullptr && call_.volley->made;
+  if (is_volley_) return start_volley();
   if (takes_commons()) return start_common();
   start_program();
 }
@@ -96,7 +103,10 @@ void Machine::start_program() noexcept {
   }
   round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
            call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : most_in_lines());
-  if (round_) return start_round();
+  if (round_) {
+    is_volley_ = make_volley();
+    return is_volley_ ? start_volley() : start_round();
+  }
   roomy_ =
       roomy_ || call_.layout.segments > 1 || (s.scratch != 0 && scratch_slot_ * s.scratch > kRestingScratch);
   active_count_ = 0;
@@ -121,6 +131,7 @@ void Machine::begin_segment(uint32_t w, uint32_t segment) noexcept {
 bool Machine::step() noexcept {
   moved_ = false;
   if (!status_.ok()) return true;
+  if (is_volley_) return step_volley();
   if (common_.stage != Common::Stage::none) return step_common();
   return round_ ? step_round() : step_actions();
 }

@@ -15,6 +15,7 @@
 #include "collectives/machine/real/commons.h"
 #include "collectives/machine/real/layout.h"
 #include "collectives/machine/real/schedule.h"
+#include "collectives/machine/real/volley.h"
 #include "collectives/reduce/reduce.h"
 #include "transport/mailbox.h"
 
@@ -68,6 +69,9 @@ struct Call {
   // codec->state_bytes() for each element of the vector, Schedule::sites times one after the other.
   std::byte* state = nullptr;
   uint64_t seed = 0, turn = 0;  // as of codec::Piece
+  // Where the machine keeps what calls like this have in common, or null. Of calls that differ in no more
+  // than number, tag, seed, turn, state and where the buffers lie; whoever has it says so by clearing `made`.
+  Volley* volley = nullptr;
 };
 
 // Finds, or imports, a region of a peer by its key. Null: the key is not good.
@@ -283,6 +287,15 @@ class Machine {
   bool step_actions() noexcept;
   void start_round() noexcept;
   bool step_round() noexcept;
+  Volley::Here here(Place place) const noexcept;
+  static std::byte* at(const Volley::Here& here) noexcept;
+  bool make_volley() noexcept;
+  void start_volley() noexcept;
+  bool step_volley() noexcept;
+  bool volley_waits(const Action* of, uint32_t before) noexcept;
+  bool send_line(const Volley::Send& send) noexcept;
+  bool all_landed(const Volley::Fold& f) noexcept;
+  void fold_volley(const Volley::Fold& f) noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
   bool land_mapped(const Action& a, int32_t peer, Arrival& arrival, size_t bytes) noexcept;
   void begin_segment(uint32_t w, uint32_t segment) noexcept;
@@ -382,8 +395,10 @@ class Machine {
   uint32_t segments_left_ = 0;
   bool moved_ = false;
   Common common_;
-  bool round_ = false;     // the call runs as one round ...
-  uint32_t round_at_ = 0;  // ... and this is next in Schedule::round
+  bool round_ = false;          // the call runs as one round ...
+  uint32_t round_at_ = 0;       // ... and this is next in Schedule::round, or in the volley ...
+  bool is_volley_ = false;      // ... that it is
+  uint32_t volley_landed_ = 0;  // operands of the fold that is awaited which have landed
   Bound scratch_;
   const Schedule* ready_for_ = nullptr;  // what prepare() was last called for ...
   size_t ready_bytes_ = 0;               // ... the largest segment it made room for ...

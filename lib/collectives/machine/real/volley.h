@@ -1,0 +1,45 @@
+// A volley: a round (Schedule::round) whose messages fit a line each, with all worked out that calls alike
+// have in common: which line goes where, and what is folded from where. What is left to a call are copies,
+// looks at lines and folds; latency is measured with nothing else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/machine/real/schedule.h"
+#include "transport/mailbox.h"
+
+namespace plait::collectives::real {
+
+struct Bound;
+
+struct Volley {
+  // Bytes of a buffer of the call, wherever that lies this time.
+  struct Here {
+    const Bound* buffer = nullptr;
+    uint32_t offset = 0;
+  };
+  struct Send {
+    transport::Mailbox* mailbox;
+    Here from;
+    uint32_t bytes;
+    const Action* action;
+  };
+  struct Operand {
+    transport::Inbox* in;  // null: it is here
+    Here here;
+  };
+  struct Fold {
+    const Action* action;
+    Here to;
+    uint32_t bytes;
+    uint32_t first, count;  // of `operands`
+  };
+  bool made = false;
+  std::vector<Send> sends;
+  std::vector<Operand> operands;
+  std::vector<Fold> folds;
+};
+
+}  // namespace plait::collectives::real
