@@ -87,8 +87,15 @@ bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait
                                                  plait_request** out) {
   plait_request* request = nullptr;
   if (is_simple(handle, buffer, count, dtype, peer, tag, config)) [[likely]] {
-    request = handle->impl->make_message(kind, peer, tag, static_cast<std::byte*>(buffer),
-                                         count * collectives::size_of(collectives::Dtype(dtype)));
+    Communicator& comm = *handle->impl;
+    auto* const data = static_cast<std::byte*>(buffer);
+    const size_t bytes = count * collectives::size_of(collectives::Dtype(dtype));
+    if (out == nullptr && !in_group() &&
+        (kind == Letter::Kind::send ? comm.send_now(peer, tag, data, bytes)
+                                    : comm.receive_now(peer, tag, data, bytes))) {
+      return PLAIT_OK;
+    }
+    request = comm.make_message(kind, peer, tag, data, bytes);
   } else {
     const plait_status status =
         prepare(handle, {function, kind, buffer, count, dtype, peer, tag, config}, Mode::call, &request);

@@ -88,6 +88,9 @@ class Communicator {
   plait_request* again(const EvenCall& given) noexcept;
   // A request of a send or receive that was checked, of a communicator that is not broken.
   plait_request* make_message(Letter::Kind kind, int32_t peer, int32_t tag, std::byte* data, size_t bytes);
+  // A short message without a request: done. False: nothing happened, and it needs one.
+  bool send_now(int32_t peer, int32_t tag, const std::byte* data, size_t bytes) noexcept;
+  bool receive_now(int32_t peer, int32_t tag, std::byte* data, size_t bytes) noexcept;
   // What a plan of a collective could run, the best one first; the same for people.
   std::vector<collectives::Weighed> candidates(const plait_request& plan);
   std::string explain(const plait_request& plan);
@@ -133,6 +136,8 @@ class Communicator {
   static constexpr size_t kShapes = 64;           // remembered; a power of two
   static constexpr size_t kReady = 16;            // requests kept ready for calls like theirs; a power of two
   static constexpr uint32_t kLookAround = 8;      // polls of messages
+  static constexpr uint32_t kOrderlyEvery =
+      64;  // of so many short messages, one is sent or received with a request
   static constexpr uint32_t kMostStrangeLooks = 200;
 
   struct Exposed {
@@ -212,6 +217,7 @@ class Communicator {
 
   // messages.cc
   void start_message(plait_request* request) noexcept;
+  transport::MessageLink* link_now(int32_t rank) noexcept;
   bool advance_messages() noexcept;
   bool drive_messages() noexcept;
   bool connect_for_messages() noexcept;
@@ -322,6 +328,7 @@ class Communicator {
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
+  uint32_t short_messages_ = 0;
   uint32_t message_polls_ = 0;  // since the domains were polled for messages; 0: they are next
   uint32_t modest_ = 0;  // operations since one that needed more memory than lines; kModest and more: at rest
   std::deque<bootstrap::Notice> child_news_;  // of children that are being made: why others failed

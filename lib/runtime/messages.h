@@ -21,6 +21,11 @@ class Messages {
 
   // Puts a request behind those of the same peer and direction.
   void start(plait_request* request);
+  // Do none wait for their turn to be sent to this rank?
+  bool may_send_now(int32_t rank) const noexcept {
+    const Channel* channel = channels_[size_t(rank)].get();
+    return channel != nullptr && channel->sends.first == nullptr;
+  }
   // Is any request not done?
   bool busy() const noexcept { return pending_ != 0; }
   // Were there any messages at all?

@@ -33,6 +33,12 @@ void Communicator::start_message(plait_request* request) noexcept {
     request->result = broken();
     return;
   }
+  const Letter& letter = request->letter;
+  if (letter.kind == Letter::Kind::send && send_now(letter.peer, letter.tag, letter.data, letter.bytes)) {
+    request->letter.moved = letter.bytes;
+    request->state = plait_request::State::done;
+    return;
+  }
   messages_.start(request);
   Peer* const p = request->letter.peer == config_.rank ? nullptr : peer(request->letter.peer);
   if (p == nullptr || !p->ready() || !p->mapped() || p->gone) {

@@ -43,6 +43,20 @@ class MessageLink {
   // Gives a request back that is done.
   void release(MessageRequest* request) noexcept;
 
+  // The same for short messages (kEagerBytes) of a peer that is mapped, without a request: done when they
+  // come back. False: not now, and nothing happened. receive_now() does not wait; it takes no message while
+  // others wait.
+  bool send_now(uint32_t tag, const std::byte* data, size_t bytes) noexcept {
+    return status_.ok() && sends_.send_now(tag, data, bytes);
+  }
+  bool receive_now(uint32_t tag, std::byte* data, size_t room) noexcept {
+    return status_.ok() && receives_.receive_now(tag, data, room);
+  }
+  // Mapped: has anything landed that was not taken yet?
+  bool has_landed() const noexcept { return lines_.has_landed(); }
+  // Must progress() tell the peer what was consumed?
+  bool owes_credit() const noexcept { return lines_.owes(false); }
+
   // Moves every request on; call it after each poll of the domain, and once more between arm() and sleeping.
   // True when something moved.
   bool progress() noexcept;

@@ -1,22 +1,11 @@
 #include "transport/message_lines.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "base/prefetch.h"
 
 namespace plait::transport {
-
-namespace {
-// Lines that are fetched for storing before it is their turn: one takes as long as several messages.
-constexpr uint32_t kAhead = 4;
-
-std::atomic_ref<uint64_t> head_of(const MessageLine& line) noexcept {
-  auto* at = reinterpret_cast<std::byte*>(const_cast<MessageLine*>(&line)) + kMessageHead;
-  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at));
-}
-}  // namespace
 
 MessageLine& MessageLines::next(LineKind kind) noexcept {
   MessageLine& line = wiring_.shadow->lines[tail_ % kMessageLines];
@@ -82,7 +71,7 @@ size_t MessageLines::collect(std::span<Transfer> transfers, std::span<uint32_t> 
 bool MessageLines::landed(MessageLine& line) noexcept {
   const MessageLine& next = wiring_.own->lines[consumed.lines % kMessageLines];
   if (wiring_.mapped != nullptr) {
-    const uint64_t head = head_of(next).load(std::memory_order_acquire);
+    const uint64_t head = message_head(next).load(std::memory_order_acquire);
     std::memcpy(&line.kind, &head, sizeof head);
     if (line.turn != message_turn(consumed.lines)) return false;
     std::memcpy(static_cast<void*>(&line), &next, kMessageHead);
@@ -120,9 +109,9 @@ void MessageLines::store() noexcept {
     uint64_t head;
     std::memcpy(&head, &from.kind, sizeof head);
     std::memcpy(static_cast<void*>(&to), &from, kMessageHead);
-    head_of(to).store(head, std::memory_order_release);
+    message_head(to).store(head, std::memory_order_release);
   }
-  prefetch_for_write(&wiring_.mapped->lines[(tail_ + kAhead) % kMessageLines]);
+  prefetch_for_write(&wiring_.mapped->lines[(tail_ + kLinesAhead) % kMessageLines]);
   wiring_.endpoint->notify();
 }
 

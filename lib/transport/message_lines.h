@@ -2,6 +2,8 @@
 // several as one put; and the credit that comes back and goes along.
 #pragma once
 
+#include <atomic>
+
 #include "transport/message_wire.h"
 #include "transport/transport.h"
 
@@ -20,6 +22,12 @@ struct MessageWiring {
   uint16_t first_counter = 0;                  // even; of kMessageCounters, alike on both sides
   uint64_t first_cookie = 0;                   // of kMessageCookies
 };
+
+// The word that says that a line is there; its turn are the uppermost bits.
+inline std::atomic_ref<uint64_t> message_head(const MessageLine& line) noexcept {
+  auto* at = reinterpret_cast<std::byte*>(const_cast<MessageLine*>(&line)) + kMessageHead;
+  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at));
+}
 
 // What a link has consumed of its peer's: told with every line.
 struct MessageCredit {
@@ -46,11 +54,21 @@ class MessageLines {
   // Fills the payload of next(), with `bytes` bytes that it copies.
   void place(MessageLine& line, const std::byte* data, uint32_t bytes) noexcept;
 
+  // May store_eager() be called? It writes an eager message as the next line, at once.
+  bool stores_now() const noexcept { return mapped() && posted_ == tail_; }
+  bool mapped() const noexcept { return wiring_.mapped != nullptr; }
+  void store_eager(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept;
+
   // Posts what the endpoint takes. True when nothing is left.
   bool flush() noexcept;
   // Had line number `line` (of publish()) left at the latest flush()?
   bool left(uint32_t line) const noexcept { return int32_t(left_ - line) >= 0; }
 
+  // Mapped: would landed() find a line?
+  bool has_landed() const noexcept {
+    const MessageLine& next = wiring_.own->lines[consumed.lines % kMessageLines];
+    return uint16_t(message_head(next).load(std::memory_order_relaxed) >> 48) == message_turn(consumed.lines);
+  }
   // Copies the next line of the peer's, and the caller consumes it. False: it is not there.
   bool landed(MessageLine& line) noexcept;
   // Did the peer announce more lines than there is room for?
@@ -72,6 +90,9 @@ class MessageLines {
   bool owes(bool streamed) const noexcept;
 
  private:
+  // Lines that are fetched for storing before it is their turn: one takes as long as several messages.
+  static constexpr uint32_t kLinesAhead = 4;
+
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
   Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;
   void store() noexcept;

@@ -42,6 +42,9 @@ class MessageReceives {
   MessageRequest* start(std::span<const MessageSlot> slots) noexcept;
   void release(MessageRequest* request) noexcept;
 
+  // Receives a short message that landed without a request. False: none that may be received so.
+  bool receive_now(uint32_t tag, std::byte* data, size_t room) noexcept;
+
   // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
   const char* take(const MessageLine& line) noexcept;
   // What landed since. True when something did.

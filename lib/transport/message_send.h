@@ -20,6 +20,9 @@ class MessageSends {
   MessageRequest* start(uint32_t tag, const LocalSlice& data) noexcept;
   void release(MessageRequest* request) noexcept;
 
+  // Sends a short message without a request, and it has left. False: it cannot go so now.
+  bool send_now(uint32_t tag, const std::byte* data, size_t bytes) noexcept;
+
   // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
   const char* take(const MessageLine& line) noexcept;
   // May a region line be taken, or is what it replaces still in use by a put whose Done is on its way?

@@ -1,0 +1,46 @@
+// Short messages of a host that need no request: blocking ones, and sends that have left when they were
+// begun.
+#include "runtime/communicator.h"
+
+namespace plait::runtime {
+
+namespace {
+
+// How often a receive looks for its message before it waits with a request: some microseconds.
+constexpr uint32_t kLooks = 256;
+
+}  // namespace
+
+// The link to a rank that may be stored to or read from as it is: null where anything is to be found out, or
+// looked after, first.
+transport::MessageLink* Communicator::link_now(int32_t rank) noexcept {
+  if (rank == config_.rank || ++short_messages_ % kOrderlyEvery == 0) return nullptr;
+  Peer* const p = peer(rank);
+  if (p == nullptr || !p->ready() || !p->mapped() || p->gone || !p->has_messages()) return nullptr;
+  return abort_.load(std::memory_order_relaxed) ? nullptr : &p->messages();
+}
+
+bool Communicator::send_now(int32_t rank, int32_t tag, const std::byte* data, size_t bytes) noexcept {
+  if (bytes > transport::kEagerBytes) return false;
+  transport::MessageLink* const link = link_now(rank);
+  if (link == nullptr || !messages_.may_send_now(rank) || !enter_gate()) return false;
+  const bool sent = link->send_now(uint32_t(tag), data, bytes);
+  board_->gate.leave();
+  return sent;
+}
+
+// Nothing is stored to the peer's memory: it needs no gate.
+bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_t bytes) noexcept {
+  if (messages_.busy() || head_ != nullptr || policy_.crowded) return false;
+  transport::MessageLink* const link = link_now(rank);
+  if (link == nullptr) return false;
+  for (uint32_t look = 0; !link->has_landed(); look++) {
+    if (look == kLooks) return false;
+    if (look >= Waiter::kEager) cpu_relax();
+  }
+  if (!link->receive_now(uint32_t(tag), data, bytes)) return false;
+  if (link->owes_credit()) (void)drive_messages();
+  return true;
+}
+
+}  // namespace plait::runtime
