@@ -141,12 +141,33 @@ bool Messages::advance_self(Channel& channel) noexcept {
 bool Messages::advance_link(Channel& channel, Peer& peer, const Local& local) noexcept {
   if (channel.idle() && !peer.has_messages()) return false;
   transport::MessageLink& link = peer.messages();
-  bool moved = hand_on(channel.receives, channel, peer, local);
+  bool moved = false;
+  if (!take_short(channel, link, peer.rank(), moved)) {
+    moved = hand_on(channel.receives, channel, peer, local) || moved;
+  } else if (channel.sends.first == nullptr && channel.handed.first == nullptr && !link.owes_credit()) {
+    return moved;  // what comes is left to take_short()
+  }
   moved = hand_on(channel.sends, channel, peer, local) || moved;
   moved = link.progress() || moved;
   const int32_t r = peer.rank();
   if (!link.status().ok()) blame(link.status(), r);
   return collect(channel, link, r) || moved;
+}
+
+// What waits_here(). False: the first one does not, or no longer; it and those behind it are to be handed on.
+bool Messages::take_short(Channel& channel, transport::MessageLink& link, int32_t rank,
+                          bool& moved) noexcept {
+  while (channel.receives.first != nullptr) {
+    plait_request* const request = channel.receives.first;
+    Letter& letter = request->letter;
+    if (!waits_here(letter, link)) return false;
+    if (!link.has_landed()) return true;
+    if (!link.receive_now(uint32_t(letter.tag), letter.data, letter.bytes, letter.moved)) return false;
+    channel.receives.pop();
+    end(request, Status(), rank);
+    moved = true;
+  }
+  return link.takes_now();
 }
 
 void Messages::hand_on(Peer& peer, const Local& local) noexcept {

@@ -34,6 +34,11 @@ class Messages {
   bool network(std::span<const std::unique_ptr<Peer>> peers) const noexcept;
   // The next rank with requests that is not connected and was not asked for; -1: none.
   int32_t missing(std::span<const std::unique_ptr<Peer>> peers) const noexcept;
+  // Is it a receive of a short message, with which `link` has nothing to do as long as messages come in the
+  // order of the receives?
+  static bool waits_here(const Letter& letter, const transport::MessageLink& link) noexcept {
+    return letter.kind == Letter::Kind::receive && letter.bytes <= transport::kEagerBytes && link.takes_now();
+  }
   // Moves all on whose peers are connected. True when something moved.
   bool advance(std::span<const std::unique_ptr<Peer>> peers, const Local& local) noexcept;
   // Only gives the link of `peer`, which is connected, what waits for it: short messages leave with that.
@@ -73,6 +78,7 @@ class Messages {
 
   bool advance_self(Channel& channel) noexcept;
   bool advance_link(Channel& channel, Peer& peer, const Local& local) noexcept;
+  bool take_short(Channel& channel, transport::MessageLink& link, int32_t rank, bool& moved) noexcept;
   bool hand_on(List& list, Channel& channel, Peer& peer, const Local& local) noexcept;
   bool collect(Channel& channel, transport::MessageLink& link, int32_t rank) noexcept;
   void end(plait_request* request, const Status& status, int32_t rank) noexcept;

@@ -29,16 +29,17 @@ bool Communicator::send_now(int32_t rank, int32_t tag, const std::byte* data, si
   return sent;
 }
 
-// Nothing is stored to the peer's memory: it needs no gate.
+// Nothing is stored to the peer's memory: it needs no gate. What may be longer is to be known to the sender soon.
 bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_t bytes) noexcept {
-  if (messages_.busy() || head_ != nullptr || policy_.crowded) return false;
+  if (bytes > transport::kEagerBytes || messages_.busy() || head_ != nullptr || policy_.crowded) return false;
   transport::MessageLink* const link = link_now(rank);
   if (link == nullptr) return false;
   for (uint32_t look = 0; !link->has_landed(); look++) {
     if (look == kLooks) return false;
     if (look >= Waiter::kEager) cpu_relax();
   }
-  if (!link->receive_now(uint32_t(tag), data, bytes)) return false;
+  size_t moved = 0;
+  if (!link->receive_now(uint32_t(tag), data, bytes, moved)) return false;
   if (link->owes_credit()) (void)drive_messages();
   return true;
 }

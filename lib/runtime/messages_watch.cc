@@ -46,6 +46,7 @@ void Communicator::start_message(plait_request* request) noexcept {
     (void)advance_messages();
     return;
   }
+  if (Messages::waits_here(letter, p->messages())) return;
   if (!enter_gate()) {
     shut_out();
     return;

@@ -185,9 +185,8 @@ uint64_t Peer::messages_offset() const noexcept {
   return mapped() ? sizeof(LinkMemory) : sizeof(NetworkLinkMemory);
 }
 
-transport::MessageLink& Peer::messages() {
+transport::MessageLink& Peer::make_messages() {
   using transport::MessageMemory;
-  if (messages_ != nullptr) return *messages_;
   transport::MessageWiring wiring;
   wiring.endpoint = endpoint_.get();
   wiring.capabilities = &local_.fabric->domain(way_)->capabilities();

@@ -92,7 +92,8 @@ class Peer {
   // Valid when ready().
   transport::Endpoint& endpoint() noexcept { return *endpoint_; }
   transport::Mailbox& mailbox() noexcept { return *mailbox_; }
-  transport::MessageLink& messages();  // made when it is first asked for
+  // Made when it is first asked for.
+  transport::MessageLink& messages() { return messages_ != nullptr ? *messages_ : make_messages(); }
   bool has_messages() const noexcept { return messages_ != nullptr; }
   transport::RemoteRegion& memory() noexcept { return *remote_; }  // the arena, or the peer's RemoteBlock
   Board& board() noexcept { return *board_; }                      // the peer's, or this rank's copy of it
@@ -124,6 +125,7 @@ class Peer {
   int64_t beat_seen_ns = 0;  // ... and when that was
 
  private:
+  transport::MessageLink& make_messages();
   enum class Stage : uint8_t { idle, meeting, offered, connecting, answered, ready, failed };
   struct Imported {
     Bytes key;

@@ -44,14 +44,15 @@ class MessageLink {
   void release(MessageRequest* request) noexcept;
 
   // The same for short messages (kEagerBytes) of a peer that is mapped, without a request: done when they
-  // come back. False: not now, and nothing happened. receive_now() does not wait; it takes no message while
-  // others wait.
+  // come back. False: not now, and nothing happened. `moved`: bytes that came. receive_now() does not wait;
+  // it takes no message while others wait.
   bool send_now(uint32_t tag, const std::byte* data, size_t bytes) noexcept {
     return status_.ok() && sends_.send_now(tag, data, bytes);
   }
-  bool receive_now(uint32_t tag, std::byte* data, size_t room) noexcept {
-    return status_.ok() && receives_.receive_now(tag, data, room);
+  bool receive_now(uint32_t tag, std::byte* data, size_t room, size_t& moved) noexcept {
+    return status_.ok() && receives_.receive_now(tag, data, room, moved);
   }
+  bool takes_now() const noexcept { return status_.ok() && receives_.takes_now(); }
   // Mapped: has anything landed that was not taken yet?
   bool has_landed() const noexcept { return lines_.has_landed(); }
   // Must progress() tell the peer what was consumed?

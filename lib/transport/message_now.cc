@@ -53,25 +53,24 @@ bool MessageSends::send_now(uint32_t tag, const std::byte* data, size_t bytes) n
 }
 
 // What anything is wrong with, or is not this, is left to take().
-bool MessageReceives::receive_now(uint32_t tag, std::byte* data, size_t room) noexcept {
+bool MessageReceives::receive_now(uint32_t tag, std::byte* data, size_t room, size_t& moved) noexcept {
   MessageLine line;
-  if (!lines_.mapped() || waiting_.first() != kNoIndex || early_.first() != kNoIndex || !lines_.landed(line))
-    return false;
+  if (!takes_now() || !lines_.landed(line)) return false;
   const uint64_t bytes = line.fields.bytes;
   if (LineKind(line.kind) != LineKind::eager || line.fields.tag != tag || bytes > room ||
       refusal(line) != nullptr || !lines_.credited(line))
     return false;
   uint32_t unit = 0;
-  if (!units_.take(uint32_t(bytes), unit)) return false;
+  if (!units_.pass(uint32_t(bytes), unit)) return false;
   if (bytes > kInlineBytes) {
     copy_bytes(data, wiring_.own->units[unit % kUnits], bytes);
   } else if (bytes > 0) {
     std::memcpy(data, line.payload(), bytes);
   }
-  units_.give(unit);
   lines_.consumed.units = units_.given();
   lines_.consumed.lines++;
   messages_++;
+  moved = bytes;
   return true;
 }
 

@@ -23,6 +23,13 @@ class UnitLedger {
   // Where the next message's units begin. False when there are not so many.
   bool take(uint32_t bytes, uint32_t& at) noexcept;
   void give(uint32_t at) noexcept;
+  // Both at once, where none are taken.
+  bool pass(uint32_t bytes, uint32_t& at) noexcept {
+    if (head_ != tail_) return false;
+    at = place_units(head_, units_of(bytes));
+    head_ = tail_ = at + units_of(bytes);
+    return true;
+  }
   uint32_t given() const noexcept { return tail_; }
 
  private:
@@ -43,7 +50,11 @@ class MessageReceives {
   void release(MessageRequest* request) noexcept;
 
   // Receives a short message that landed without a request. False: none that may be received so.
-  bool receive_now(uint32_t tag, std::byte* data, size_t room) noexcept;
+  bool receive_now(uint32_t tag, std::byte* data, size_t room, size_t& moved) noexcept;
+  // May any? Not behind others that wait, or came and are waited for.
+  bool takes_now() const noexcept {
+    return lines_.mapped() && waiting_.first() == kNoIndex && early_.first() == kNoIndex;
+  }
 
   // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
   const char* take(const MessageLine& line) noexcept;

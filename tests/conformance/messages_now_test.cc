@@ -44,15 +44,17 @@ class Notes {
 
   std::string receive(MessageLink& to, const Note& note) {
     Bytes place(note.bytes.size() + random_() % 3 * 100, std::byte{0x55});
+    size_t moved = 0;
     const auto untouched = [&] {
       return std::all_of(place.begin(), place.end(), [](std::byte b) { return b == std::byte{0x55}; });
     };
-    if (to.receive_now(kTags, place.data(), place.size())) return "a message of another tag came";
-    if (!note.bytes.empty() && to.receive_now(note.tag, place.data(), note.bytes.size() - 1))
+    if (to.receive_now(kTags, place.data(), place.size(), moved)) return "a message of another tag came";
+    if (!note.bytes.empty() && to.receive_now(note.tag, place.data(), note.bytes.size() - 1, moved))
       return "a message came that is too long";
     if (!untouched()) return "bytes of no message came";
-    if (random_() % 4 != 0 && to.receive_now(note.tag, place.data(), place.size())) {
+    if (random_() % 4 != 0 && to.receive_now(note.tag, place.data(), place.size(), moved)) {
       received++;
+      if (moved != note.bytes.size()) return "a message of another length came at once";
     } else {
       MessageRequest* request = to.receive(note.tag, {place.data(), place.size(), nullptr});
       if (request == nullptr || !finish_(request)) return "a message did not come";
