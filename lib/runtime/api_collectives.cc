@@ -52,6 +52,8 @@ plait_status even(const char* function, plait_comm* comm, const EvenCall& what,
   const bool there = comm != nullptr && comm->magic == plait_comm::kMagic && !forked();
   if (there && config == nullptr) {
     plait_request* request = comm->impl->again(what);
+    if (request != nullptr && out == nullptr && comm->impl->may_run_now(*request) && !in_group())
+      return comm->impl->run_now(*request) ? PLAIT_OK : finish(*comm->impl, request);
     if (request != nullptr) return start(*comm->impl, request, out);
   }
   Given given{function,   comm,    args::even(what.collective, what.in, what.out, what.count, what.root),

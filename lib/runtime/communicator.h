@@ -85,6 +85,10 @@ class Communicator {
   Result<plait_request*> make(const Args& args, bool persistent);
   // A request of an earlier call, released, for which `given`, not checked, is as good: the same but for
   // where equally distant buffers lie. Null: make() one.
+  // May a request of again() be run_now()?
+  bool may_run_now(const plait_request& request) const noexcept;
+  // Runs it to its end, and releases it, if that comes soon. False: it is started; wait() for it.
+  bool run_now(plait_request& request) noexcept;
   plait_request* again(const EvenCall& given) noexcept;
   // A request of a send or receive that was checked, of a communicator that is not broken.
   plait_request* make_message(Letter::Kind kind, int32_t peer, int32_t tag, std::byte* data, size_t bytes);
@@ -131,6 +135,7 @@ class Communicator {
 
  private:
   static constexpr int kMostSleepMs = 100;  // boards and the abort flag are looked at that often
+  static constexpr uint32_t kLooksNow = 256;
   static constexpr uint32_t kModest = 32;
   static constexpr uint64_t kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64;           // remembered; a power of two
@@ -198,7 +203,8 @@ class Communicator {
   bool next_of_low_rank(plait_request& request) noexcept;
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
-  void launch_volley(const plait_request& request) noexcept;
+  bool is_volley(const plait_request& request) const noexcept;
+  void start_volley(const plait_request& request) noexcept;
   collectives::real::Call& take_call(const Prepared& p) noexcept;
   void spread() noexcept;
   void finish(Status status) noexcept;

@@ -59,8 +59,13 @@ collectives::real::Call& Communicator::take_call(const Prepared& p) noexcept {
   return call;
 }
 
+bool Communicator::is_volley(const plait_request& request) const noexcept {
+  const Prepared& p = *request.prepared;
+  return p.volley.made && p.args.codec == nullptr && request.factor == nullptr && !policy_.crowded;
+}
+
 // A small call like an earlier one: nothing is to be found out, or made room for, but where its buffers lie.
-void Communicator::launch_volley(const plait_request& request) noexcept {
+void Communicator::start_volley(const plait_request& request) noexcept {
   const Prepared& p = *request.prepared;
   collectives::real::Call& call = take_call(p);
   call.number = request.number;
@@ -68,15 +73,43 @@ void Communicator::launch_volley(const plait_request& request) noexcept {
   if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(request.args.in));
   if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(request.args.out);
   machine_->start();
-  (void)advance();
+}
+
+bool Communicator::may_run_now(const plait_request& request) const noexcept {
+  return head_ == nullptr && is_volley(request) && !request.prepared->network && !messages_.busy() &&
+         later_.number == 0 && !abort_.load(std::memory_order_relaxed) &&
+         !is_broken_.load(std::memory_order_acquire);
+}
+
+// What start() and wait() do, for a call that others are likely to be in.
+bool Communicator::run_now(plait_request& request) noexcept {
+  request.number = ++calls_;
+  request.deadline_set = false;
+  request.state = plait_request::State::running;
+  head_ = tail_ = &request;
+  start_volley(request);
+  if (!enter_gate()) return false;
+  bool ended = machine_->step();
+  record();
+  for (uint32_t look = 0; !ended && look < kLooksNow; look++) {
+    cpu_relax();
+    ended = machine_->step();
+  }
+  board_->gate.leave();
+  if (!ended || !machine_->status().ok()) return false;  // advance() says what is wrong
+  finish(Status());
+  release(&request);
+  return true;
 }
 
 void Communicator::launch(plait_request* request) noexcept {
   using collectives::Store;
   const Prepared& p = *request->prepared;
   request->state = plait_request::State::running;
-  if (p.volley.made && p.args.codec == nullptr && request->factor == nullptr && !policy_.crowded)
-    return launch_volley(*request);
+  if (is_volley(*request)) {
+    start_volley(*request);
+    return void(advance());
+  }
   collectives::real::Call& call = take_call(p);
   call.number = request->number;
   call.tag = tag_of(p, request->number);
