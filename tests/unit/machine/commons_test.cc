@@ -124,6 +124,26 @@ TEST_P(OnTheCommons, Broadcasts) {
   }
 }
 
+// What cannot be done there for want of a stage is not asked for again for a while; what can is.
+TEST_P(OnTheCommons, APauseIsOfOneKindOnly) {
+  World setup = world(3, seed(), how());
+  setup.shared = [](int rank) { return rank == 1 ? Shared::none : Shared::input_and_output; };
+  // Where ranks share cores there are no stages, and no broadcasts on the commons.
+  const bool apart = how() == How::a_core_each;
+  run_ranks(setup, [&](int rank, Rank& r) -> Status {
+    const Job broadcast{
+        .algorithm = find_algorithm(Collective::broadcast, "binomial"), .ranks = 3, .root = 1, .count = 4096};
+    const Job sum{.algorithm = allreduce("direct"), .ranks = 3, .count = 4096};
+    const std::pair<Job, uint32_t> all[] = {
+        {broadcast, apart ? 1 : 0}, {broadcast, apart ? 1 : 0}, {sum, apart ? 2 : 1}, {sum, apart ? 3 : 1}};
+    for (const auto& [job, tried] : all) {
+      PLAIT_TRY(run_job(job, rank, r));
+      EXPECT_EQ(r.on_commons(), r.has_commons() ? tried : 0) << "rank " << rank;
+    }
+    return {};
+  });
+}
+
 // Who folds an element does not show, nor where it lies.
 TEST_P(OnTheCommons, TheBitsAreThoseOfTheProgram) {
   constexpr int kRanks = 5;

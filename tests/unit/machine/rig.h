@@ -70,6 +70,7 @@ class Rank {
   bool has_commons() const noexcept {
     return setup_.common != World::Common::none && setup_.fabric.mapped && setup_.ranks > 1;
   }
+  uint32_t on_commons() const noexcept { return machine_->on_commons(); }
   bool is_crowded() const noexcept { return setup_.common == World::Common::crowded; }
 
  private:

@@ -31,8 +31,9 @@ bool Machine::takes_commons() noexcept {
   if (spreads() && common_.bytes <= kCommonBytes) return false;
   if (common_.bytes <= kCommonBytes) return true;
   if (common_.crowded && common_.bytes * links_.size() > kCommonCrowdedBytes) return false;
-  if (common_.pause == 0) return true;
-  common_.pause--;
+  uint32_t& pause = common_.pause[spreads()];
+  if (pause == 0) return true;
+  pause--;
   return false;
 }
 
@@ -135,7 +136,7 @@ bool Machine::step_common() noexcept {
     if (!take_offers()) {
       end_common();
       if (!status_.ok()) return true;
-      common_.pause = kCommonPause;
+      common_.pause[spreads()] = kCommonPause;
       start_program();
       if (!status_.ok()) return true;
       return round_ ? step_round() : step_actions();

@@ -163,6 +163,8 @@ class Machine {
   std::string waiting_for() const;
   // Is each of them, as far as is known, on another core than this rank? Then it gains nothing by giving way.
   bool awaits_others_cores() noexcept;
+  // Operations that were, or were to be, on the commons so far.
+  uint32_t on_commons() const noexcept { return common_.sequence; }
   // How many ranks were on the core that this one was on when they last came to the commons; 0: not known.
   int32_t ranks_on_core() const noexcept;
   // One of them after the other, some perhaps twice: `from` is 0 at first. -1: no more.
@@ -219,10 +221,12 @@ class Machine {
     Stage stage = Stage::none;
     uint32_t sequence = 0;  // of the latest operation on them
     bool last = false;      // crowded: this rank was the last to come
-    uint32_t pause = 0;     // so many that could be done on them are not
-    uint32_t seen = 0;      // ranks, from the next one on, that are as far
-    uint64_t word = 0;      // what all lines must say
-    uint32_t pieces = 0;    // crowded: of all ranks
+    // So many that could be done on them are not: allreduces, which have stages, and broadcasts, which have
+    // none.
+    uint32_t pause[2] = {};
+    uint32_t seen = 0;    // ranks, from the next one on, that are as far
+    uint64_t word = 0;    // what all lines must say
+    uint32_t pieces = 0;  // crowded: of all ranks
     size_t bytes = 0, cursor = 0;
     std::vector<const std::byte*> inputs;  // by rank
     std::vector<std::byte*> outputs;
