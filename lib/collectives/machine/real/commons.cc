@@ -1,4 +1,4 @@
-// How the machine does an allreduce on the commons: show, look at all, fold.
+// How the machine does an operation on the commons: show, look at all, fold or copy.
 #include "collectives/machine/real/commons.h"
 
 #include <sched.h>
@@ -272,88 +272,6 @@ bool Machine::take_offers() noexcept {
     }
   }
   return all;
-}
-
-// A part of what the root has, to all others: each rank does its share of the copying.
-void Machine::spread_common(size_t from, size_t bytes) noexcept {
-  std::byte* outputs[kMaxOperands];
-  uint32_t count = 0;
-  for (size_t r = 0; r < links_.size(); r++) {
-    if (int32_t(r) != call_.common_root) outputs[count++] = common_.outputs[r] + from;
-  }
-  const Store store = call_.store == Store::stream ? Store::stream : Store::prefetch;
-  copy_to_all(common_.inputs[size_t(call_.common_root)] + from, outputs, count, bytes, store);
-}
-
-void Machine::fold_common(size_t from, size_t bytes) noexcept {
-  if (spreads()) return spread_common(from, bytes);
-  const std::byte* inputs[kMaxOperands];
-  std::byte* outputs[kMaxOperands];
-  const auto ranks = uint32_t(links_.size());
-  for (uint32_t r = 0; r < ranks; r++) {
-    inputs[r] = common_.inputs[r] + from;
-    outputs[r] = common_.outputs[r] + from;
-  }
-  call_.fold({inputs, ranks, outputs, ranks, bytes >> call_.layout.element_shift, call_.ranks, call_.store,
-              kNoOperand, &call_.op});
-}
-
-std::pair<size_t, size_t> Machine::common_share(size_t rank) const noexcept {
-  return share_of(rank, common_.bytes);
-}
-
-// This rank's share, a stride at a time. False: there is more.
-bool Machine::fold_share() noexcept {
-  const auto [begin, end] = common_share(size_t(call_.schedule->program.rank));
-  const size_t from = begin + common_.cursor, piece = std::min(kCommonStride, end - from);
-  if (piece > 0) fold_common(from, piece);
-  common_.cursor += piece;
-  moved_ = true;
-  if (from + piece < end) return false;
-  common_.own->done.store(common_.sequence, std::memory_order_release);
-  wake_all();
-  common_.stage = Common::Stage::drain;
-  common_.seen = 1;
-  return true;
-}
-
-uint32_t Machine::common_pieces(size_t rank) const noexcept {
-  const auto [begin, end] = common_share(rank);
-  return uint32_t((end - begin + kCommonPiece - 1) / kCommonPiece);
-}
-
-// A piece of this rank's share, or of one of those on its core: what a core folds again and again stays in
-// its cache. False: there may be more.
-bool Machine::fold_pieces() noexcept {
-  const uint32_t turn = common_.sequence % kCommonTurns;
-  moved_ = true;
-  for (; common_.seen < links_.size(); common_.seen++) {
-    const auto rank = size_t(common_peer(common_.seen));
-    Commons& of = common_.seen == 0 ? *common_.own : *links_[rank].commons;
-    if (common_.seen > 0 && of.core.load(std::memory_order_relaxed) != common_.core) continue;
-    const uint32_t pieces = common_pieces(rank);
-    if (of.turn[turn].taken.load(std::memory_order_relaxed) >= pieces) continue;
-    common_.own->busy.store(common_.sequence, std::memory_order_relaxed);
-    const uint32_t piece = of.turn[turn].taken.fetch_add(1, std::memory_order_relaxed);
-    if (piece >= pieces) continue;
-    const auto [begin, end] = common_share(rank);
-    const size_t from = begin + size_t(piece) * kCommonPiece;
-    fold_common(from, std::min(kCommonPiece, end - from));
-    if (common_turn().made.fetch_add(1, std::memory_order_acq_rel) + 1 == common_.pieces) wake_all();
-    return false;
-  }
-  common_.own->busy.store(0, std::memory_order_relaxed);
-  common_.stage = Common::Stage::drain;
-  return true;
-}
-
-bool Machine::all_is_made() noexcept {
-  if (common_.crowded) return common_turn().made.load(std::memory_order_acquire) == common_.pieces;
-  for (; common_.seen < links_.size(); common_.seen++) {
-    const Commons& peer = *links_[size_t(common_peer(common_.seen))].commons;
-    if (peer.done.load(std::memory_order_acquire) != common_.sequence) return false;
-  }
-  return true;
 }
 
 bool Machine::common_awaits(int32_t peer) const noexcept {

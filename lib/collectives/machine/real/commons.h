@@ -1,12 +1,13 @@
 // The commons: what the ranks of one host show all others at once, instead of each other pair by pair. Each
 // has a line an operation, which others read where it lies; an allreduce is then a look at all lines, and
-// either a sum of what they hold, or of what they tell the place of.
+// either a sum of what they hold, or of what they tell the place of. A broadcast of more than lines hold is
+// done so, too, where ranks have a core each: each rank copies its share of what the root has to all others.
 //
-// It is a peephole of the machine, for programs whose result is, on every rank and for each element, the
-// chain of all inputs in the order of ranks: who folds which element, and how often, does not show in the
-// bits. So ranks with a core each look at all lines and take a share each; where they share cores the last
-// one to come looks for all, and whoever runs takes pieces of all shares of its core: a rank that has no core
-// just now is not waited for.
+// It is a peephole of the machine, for broadcasts and for programs whose result is, on every rank and for
+// each element, the chain of all inputs in the order of ranks: who folds which element, and how often, does
+// not show in the bits. So ranks with a core each look at all lines and take a share each; where they share
+// cores the last one to come looks for all, and whoever runs takes pieces of all shares of its core: a rank
+// that has no core just now is not waited for.
 //
 // Two turns suffice: who knows that all came to an operation knows that every rank is done with the one
 // before.
@@ -15,6 +16,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "transport/mailbox.h"
 
@@ -63,6 +65,36 @@ struct alignas(64) Commons {
   alignas(64) std::atomic<uint32_t> filled;
   std::atomic<uint32_t> folded;
   alignas(64) std::atomic<uint32_t> core;  // on which it was when it last came, where ranks share cores
+};
+
+// What a rank's machine knows of its operation on the commons.
+struct CommonWork {
+  enum class Stage : uint8_t { none, gather, fold, drain, staged };
+  Commons* own = nullptr;  // null: there are none
+  bool crowded = false;
+  bool small = false;      // the lines hold the values
+  uint32_t core = 0;       // that this rank is on, where they share cores ...
+  uint32_t neighbour = 1;  // ... and how far from it somebody is who was last awaited there
+  Stage stage = Stage::none;
+  uint32_t sequence = 0;  // of the latest operation on them
+  bool last = false;      // crowded: this rank was the last to come
+  // So many that could be done on them are not: allreduces, which have stages, and broadcasts, which have
+  // none.
+  uint32_t pause[2] = {};
+  uint32_t seen = 0;    // ranks, from the next one on, that are as far
+  uint64_t word = 0;    // what all lines must say
+  uint32_t pieces = 0;  // crowded: of all ranks
+  size_t bytes = 0, cursor = 0;
+  std::vector<const std::byte*> inputs;  // by rank
+  std::vector<std::byte*> outputs;
+  struct Staged {                   // where some go through stages
+    bool any = false, own = false;  // some rank does; this one does
+    std::vector<uint8_t> by;        // rank: does it?
+    uint32_t base = 0;              // pieces of the operations before
+    uint32_t pieces = 0;            // of this one
+    uint32_t filled = 0, folded = 0, emptied = 0;
+    uint32_t seen_filled = 1, seen_folded = 1;  // ranks, from the next one on, that are as far
+  } staged;
 };
 
 }  // namespace plait::collectives::real

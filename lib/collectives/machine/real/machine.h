@@ -210,35 +210,7 @@ class Machine {
     uint32_t sent = 0, received = 0;
   };
 
-  // An operation on the commons.
-  struct Common {
-    enum class Stage : uint8_t { none, gather, fold, drain, staged };
-    Commons* own = nullptr;  // null: there are none
-    bool crowded = false;
-    bool small = false;      // the lines hold the values
-    uint32_t core = 0;       // that this rank is on, where they share cores ...
-    uint32_t neighbour = 1;  // ... and how far from it somebody is who was last awaited there
-    Stage stage = Stage::none;
-    uint32_t sequence = 0;  // of the latest operation on them
-    bool last = false;      // crowded: this rank was the last to come
-    // So many that could be done on them are not: allreduces, which have stages, and broadcasts, which have
-    // none.
-    uint32_t pause[2] = {};
-    uint32_t seen = 0;    // ranks, from the next one on, that are as far
-    uint64_t word = 0;    // what all lines must say
-    uint32_t pieces = 0;  // crowded: of all ranks
-    size_t bytes = 0, cursor = 0;
-    std::vector<const std::byte*> inputs;  // by rank
-    std::vector<std::byte*> outputs;
-    struct Staged {                   // where some go through stages
-      bool any = false, own = false;  // some rank does; this one does
-      std::vector<uint8_t> by;        // rank: does it?
-      uint32_t base = 0;              // pieces of the operations before
-      uint32_t pieces = 0;            // of this one
-      uint32_t filled = 0, folded = 0, emptied = 0;
-      uint32_t seen_filled = 1, seen_folded = 1;  // ranks, from the next one on, that are as far
-    } staged;
-  };
+  using Common = CommonWork;
   bool takes_commons() noexcept;
   void start_common() noexcept;
   CommonOffer own_offer() noexcept;
