@@ -28,8 +28,8 @@ sections() {
   local small=8,64,512 large=$((4 * K)),$((16 * K)),$((64 * K)),$((256 * K)),$M,$((4 * M)),$((16 * M)),$((64 * M))
   local few=8,$((64 * K)),$M,$((16 * M)) alike='plait$|limit-combine|.*-def|impi-yield|ompi5?-rd'
   cat <<END
-pair|330|2|here||quick|$(points allreduce_inplace "$small,$large,$((256 * M))"),$(points allreduce "$small,$large")
-touched|170|2|here|BENCH_TOUCH=1|pair|$(points allreduce_inplace "$large")
+pair|310|2|here||quick|$(points allreduce_inplace "$small,$large,$((256 * M))"),$(points allreduce "$small,$large")
+touched|150|2|here|BENCH_TOUCH=1|pair|$(points allreduce_inplace "$large")
 others|260|2|here||quick|$(points reduce_scatter,allgather,broadcast,alltoall,pingpong,sendbw "8,$((4 * K)),$((64 * K)),$M,$((16 * M))"),barrier:8
 crowd4|130|4|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
 crowd8|150|8|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
@@ -41,8 +41,8 @@ idle4|30|4|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
 idle8|35|8|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
 jitter|20|2|here|BENCH_MODE=jitter BENCH_SIZES=8|plait|limit-line|.*-def|-
 start|20|2|here|BENCH_MODE=start|plait|.*-def|-
-hosts2|150|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),pingpong:8
-hosts4|110|4|hosts||quick|$(points allreduce_inplace "$few")
+hosts2|230|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),pingpong:8
+hosts4|120|4|hosts||quick|$(points allreduce_inplace "$few")
 END
 }
 
