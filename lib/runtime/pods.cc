@@ -11,7 +11,6 @@ namespace plait::runtime {
 namespace {
 
 using collectives::Pod;
-using topology::Fabric;
 
 // Steps of a search for rings: a tenth of a second at most. Every rank does the same ones.
 constexpr uint64_t kEffort = 300'000;
@@ -38,8 +37,8 @@ Chips chips_of(const ChipGroup& group) {
 }
 
 // The chips that have ranks, and the links between them.
-Fabric fabric_of(const ChipGroup& group, const Chips& chips) {
-  std::vector<Fabric::Edge> edges;
+topology::Fabric fabric_of(const ChipGroup& group, const Chips& chips) {
+  std::vector<topology::Fabric::Edge> edges;
   auto index = [&](uint32_t chip) {
     const auto at = std::ranges::lower_bound(chips.numbers, int32_t(chip));
     return at == chips.numbers.end() || *at != int32_t(chip) ? topology::kNone
@@ -55,7 +54,7 @@ Fabric fabric_of(const ChipGroup& group, const Chips& chips) {
   std::ranges::sort(seen);
   if (std::ranges::adjacent_find(seen) != seen.end()) edges.clear();  // said twice: nothing is believed
   const std::vector<bool> up(chips.numbers.size(), true);
-  return Fabric(up, up, std::move(edges));
+  return topology::Fabric(up, up, std::move(edges));
 }
 
 // In the order in which a walk around the tree comes to them: each link carries one step of a ring each way,
@@ -96,12 +95,13 @@ std::vector<std::vector<int32_t>> parents_in(const topology::DoubleTree& trees, 
   return all;
 }
 
-void find_rings(const Fabric& fabric, const Chips& chips, Pod& pod) {
+void find_rings(const topology::Fabric& fabric, const Chips& chips, Pod& pod) {
   const auto lattice = topology::recognize(fabric);
   topology::Rings rings;
   if (lattice) {
-    const Fabric regular(std::vector<bool>(fabric.chips(), true), std::vector<bool>(fabric.chips(), true),
-                         {fabric.edges().begin(), fabric.edges().end()}, *lattice);
+    const topology::Fabric regular(std::vector<bool>(fabric.chips(), true),
+                                   std::vector<bool>(fabric.chips(), true),
+                                   {fabric.edges().begin(), fabric.edges().end()}, *lattice);
     rings = topology::rings(regular, kEffort);
   } else if (fabric.chips() <= kMostSearched) {
     rings = topology::rings(fabric, kEffort);
