@@ -128,6 +128,9 @@ Status Rank::run(Call call, bool in_place) {
       return {Code::timeout, "rank " + std::to_string(rank_) + " waits for " + machine_->waiting_for()};
   }
   if (!machine_->status().ok()) setup_.failed->store(true);
+  // While what it sent leaves a rank asks on, and looks about only if nothing moves.
+  if (machine_->status().ok() && !has_commons() && (!machine_->step() || machine_->moved()))
+    return {Code::internal, "an operation that is done moves on"};
   return machine_->status();
 }
 

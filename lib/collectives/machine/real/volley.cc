@@ -76,8 +76,8 @@ bool Machine::step_volley() noexcept {
     if (!all_landed(f)) return volley_waits(f.action, before);
     fold_volley(f);
   }
-  moved_ = true;
-  active_count_ = 0;  // as of step_round()
+  moved_ = round_at_ != before;  // stepped again while what it sent leaves, it moves nothing
+  active_count_ = 0;             // as of step_round()
   return true;
 }
 
