@@ -40,6 +40,11 @@ class Cell:
     def values(self):
         return self.rounds or self.quick or self.rounds_apart or self.quick_apart
 
+    def like(self, apart):
+        """Only of turns with the cores apart, or only of others; None: there are none."""
+        values = (self.rounds_apart or self.quick_apart) if apart else (self.rounds or self.quick)
+        return statistics.median(values) if values else None
+
     @property
     def us(self):
         return statistics.median(self.values)
@@ -83,20 +88,22 @@ class Results:
     def at(self, section, collective, size, variant):
         return self.cells.get((section, collective, size), {}).get(variant)
 
-    def best(self, section, collective, size, wanted):
-        """(microseconds, variant) of the fastest of those for which wanted(variant); None where there is none."""
+    def best(self, section, collective, size, wanted, apart=None):
+        """(microseconds, variant) of the fastest of those for which wanted(variant); None where there is none. `apart`: of turns
+        with the cores apart, or of others, where any of them had such a turn."""
         cells = self.cells.get((section, collective, size), {})
         fit = [(c.us, v) for v, c in cells.items() if wanted(v)]
-        return min(fit) if fit else None
+        alike = [] if apart is None else [(c.like(apart), v) for v, c in cells.items() if wanted(v) and c.like(apart)]
+        return min(alike or fit, default=None)
 
     def best_of(self, section, collective, size, one):
         return self.best(section, collective, size, lambda v: family(v) == one)
 
-    def best_peer(self, section, collective, size):
-        return self.best(section, collective, size, lambda v: family(v) not in OURS)
+    def best_peer(self, section, collective, size, apart=None):
+        return self.best(section, collective, size, lambda v: family(v) not in OURS, apart)
 
-    def limit(self, section, collective, size, kinds=MAPPED):
-        found = self.best(section, collective, size, lambda v: v in kinds)
+    def limit(self, section, collective, size, kinds=MAPPED, apart=None):
+        found = self.best(section, collective, size, lambda v: v in kinds, apart)
         return found[0] if found else None
 
 

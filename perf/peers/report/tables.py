@@ -14,17 +14,19 @@ def table(head, rows):
 
 
 class Judged:
-    """plait at one point, beside limit and peers, and what was asked."""
+    """plait at one point, beside limit and peers, and what was asked. Where plait had turns with the cores apart only, it is beside
+    what the others took in such turns, else beside what they took in others."""
 
     def __init__(self, results, section, collective, size, plait):
         cell = results.at(section, collective, size, plait)
         self.us = cell.us if cell else None
-        self.limit = results.limit(section, collective, size, KINDS[plait])
-        self.peer = results.best_peer(section, collective, size)
+        self.apart = cell.apart if cell else None
+        self.limit = results.limit(section, collective, size, KINDS[plait], self.apart)
+        self.peer = results.best_peer(section, collective, size, self.apart)
         self.aim = aims.aim_for(section, collective, size, plait)
         self.of_limit = self.us / self.limit if self.us and self.limit else None
         self.ahead = self.peer[0] / self.us if self.us and self.peer else None
-        defaults = results.best(section, collective, size, lambda v: family(v) not in OURS and v.endswith("-def"))
+        defaults = results.best(section, collective, size, lambda v: family(v) not in OURS and v.endswith("-def"), self.apart)
         self.over_default = defaults[0] / self.us if self.us and defaults else None
 
     def questions(self):
@@ -76,7 +78,7 @@ def plain_memory(results, section, collective, sizes):
     rows = []
     for b in sizes:
         judged = Judged(results, section, collective, b, "plait-plain")
-        rows.append([size_text(b), number(judged.limit) if judged.limit else "-", number(judged.us),
+        rows.append([size_text(b), number(judged.limit) if judged.limit else "-", number(judged.us) + ("‡" if judged.apart else ""),
                      f"{number(judged.peer[0])} `{judged.peer[1]}`" if judged.peer else "-"] + verdict(judged))
     return "\n\nPlain memory:\n\n" + table(["", "limit", "plait", "best peer", "of limit", "ahead", "asked"], rows)
 
