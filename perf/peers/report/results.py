@@ -89,12 +89,11 @@ class Results:
         return self.cells.get((section, collective, size), {}).get(variant)
 
     def best(self, section, collective, size, wanted, apart=None):
-        """(microseconds, variant) of the fastest of those for which wanted(variant); None where there is none. `apart`: of turns
-        with the cores apart, or of others, where any of them had such a turn."""
+        """(microseconds, variant) of the fastest of those for which wanted(variant); None where there is none. `apart`: only of turns
+        with the cores apart, or only of others."""
         cells = self.cells.get((section, collective, size), {})
-        fit = [(c.us, v) for v, c in cells.items() if wanted(v)]
-        alike = [] if apart is None else [(c.like(apart), v) for v, c in cells.items() if wanted(v) and c.like(apart)]
-        return min(alike or fit, default=None)
+        times = [(c.us if apart is None else c.like(apart), v) for v, c in cells.items() if wanted(v)]
+        return min((t for t in times if t[0] is not None), default=None)
 
     def best_of(self, section, collective, size, one):
         return self.best(section, collective, size, lambda v: family(v) == one)
