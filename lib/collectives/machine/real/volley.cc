@@ -26,10 +26,11 @@ Volley::Here Machine::here(Place place) const noexcept {
 
 std::byte* Machine::at(const Volley::Here& here) noexcept { return here.buffer->data + here.offset; }
 
-// Of a round. Later calls need nothing that prepare() made room for, as they keep nothing in scratch. False:
-// it is none.
+// Of a round. Later calls need nothing that prepare() made room for, as they keep nothing in scratch (a
+// barrier has it, and no bytes to keep). False: it is none.
 bool Machine::make_volley() noexcept {
-  if (call_.volley == nullptr || call_.schedule->scratch > 0) return false;
+  const bool keeps = call_.schedule->scratch > 0 && call_.layout.largest_segment_bytes() > 0;
+  if (call_.volley == nullptr || keeps) return false;
   const Schedule& s = *call_.schedule;
   Volley& v = *call_.volley;
   if (v.sends.capacity() < s.round.size() || v.folds.capacity() < s.round.size() ||
