@@ -21,6 +21,10 @@ def family(variant):
     return variant.split("-")[0]
 
 
+# So many times as long takes at most what is done with the cores apart: as an exchange of lines does.
+MOST_BY_APART = 4
+
+
 class Cell:
     """One point of one variant: its medians by round, and whether only the quick round had it, or only turns with the cores apart."""
 
@@ -99,7 +103,14 @@ class Results:
         return self.best(section, collective, size, lambda v: family(v) == one)
 
     def best_peer(self, section, collective, size, apart=None):
-        return self.best(section, collective, size, lambda v: family(v) not in OURS, apart)
+        """None where it may be one of a library that had turns with the cores apart only."""
+        found = self.best(section, collective, size, lambda v: family(v) not in OURS, apart)
+        if found and apart is False:
+            cells = self.cells[section, collective, size]
+            known = {family(v) for v, c in cells.items() if not c.apart} | set(OURS)
+            if any(family(v) not in known and c.us / MOST_BY_APART < found[0] for v, c in cells.items()):
+                return None
+        return found
 
     def limit(self, section, collective, size, kinds=MAPPED, apart=None):
         found = self.best(section, collective, size, lambda v: v in kinds, apart)

@@ -15,8 +15,8 @@ def table(head, rows):
 
 class Judged:
     """plait at one point, beside limit and peers, and what was asked. Where plait had turns with the cores apart only, it is beside
-    what the others took in such turns, else beside what they took in others: who had no such turn is not
-    compared."""
+    what the others took in such turns, else beside what they took in others; beside nobody where the best
+    of them may be one that had no such turn."""
 
     def __init__(self, results, section, collective, size, plait):
         cell = results.at(section, collective, size, plait)
