@@ -195,6 +195,7 @@ transport::MessageLink& Peer::make_messages() {
   if (mapped()) {
     wiring.mapped = reinterpret_cast<MessageMemory*>(remote_->mapped() + wiring.remote_offset);
     wiring.own = &reinterpret_cast<MappedBlock*>(mail_)->messages;
+    wiring.arena = local_.fabric->arena_region();
   } else {
     wiring.own = &reinterpret_cast<RemoteBlock*>(own_.data())->messages;
     wiring.shadow_region = letters_region_.get();

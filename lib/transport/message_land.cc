@@ -105,26 +105,42 @@ void MessageReceives::tell_key(uint16_t region, ByteView key) noexcept {
   }
 }
 
-// Bytes may come before the line that says what they are: then they wait in the counter. Who has nothing more
-// to wait for may poll no more, and the sender may wait to be told that its source is free.
+// Bytes may come before the line that says what they are: then they wait in the counter.
 bool MessageReceives::land() noexcept {
   const uint64_t landed =
       wiring_.endpoint->counter(uint16_t(wiring_.first_counter + 1)).load(std::memory_order_acquire);
-  bool moved = false;
-  while (!coming_.empty()) {
-    Coming& front = coming_.front();
-    if (front.streamed) {
-      moved = land_parts(front, landed) || moved;
-      if (front.copied != slots_[front.slot].bytes) return moved;
-    } else {
-      if (landed - landed_ < front.pieces || !wiring_.endpoint->acks_sent()) return moved;
-      landed_ += front.pieces;
-    }
-    end(front.slot, slots_[front.slot].bytes);
-    coming_.pop();
-    moved = true;
+  bool moved = copy_shared();
+  for (; !coming_.empty() && is_whole(coming_.front(), landed, moved); coming_.pop(), moved = true) {
+    const uint16_t slot = coming_.front().slot;
+    end(slot, slots_[slot].bytes);
   }
   return moved;
+}
+
+// Who has nothing more to wait for may poll no more, and the sender may wait to be told that its source is
+// free.
+bool MessageReceives::is_whole(Coming& coming, uint64_t landed, bool& moved) noexcept {
+  if (coming.shared) return coming.taken && copy_of(coming).done();
+  if (coming.streamed) {
+    moved = land_parts(coming, landed) || moved;
+    return coming.copied == slots_[coming.slot].bytes;
+  }
+  if (landed - landed_ < coming.pieces || !wiring_.endpoint->acks_sent()) return false;
+  landed_ += coming.pieces;
+  return true;
+}
+
+// Chunks of what comes next, as far as both copy it: of the first message that has any left.
+bool MessageReceives::copy_shared() noexcept {
+  size_t budget = kShareBytes;
+  for (size_t i = 0; i < coming_.size() && coming_[i].shared && budget != 0; i++) {
+    if (coming_[i].taken) continue;
+    copy_of(coming_[i]).copy(budget);
+    coming_[i].taken = budget != 0;
+  }
+  if (budget == kShareBytes) return false;
+  wiring_.endpoint->notify();
+  return true;
 }
 
 bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {

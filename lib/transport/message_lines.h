@@ -16,11 +16,15 @@ struct MessageWiring {
   RemoteRegion* remote = nullptr;              // holds the peer's MessageMemory for this rank ...
   uint64_t remote_offset = 0;                  // ... here
   MessageMemory* mapped = nullptr;             // the same by store, or null
-  MessageMemory* own = nullptr;                // this rank's, for the peer
-  MessageMemory* shadow = nullptr;             // to put from; where `mapped`, only its lines are used
-  const Region* shadow_region = nullptr;       // null where the domain needs none
-  uint16_t first_counter = 0;                  // even; of kMessageCounters, alike on both sides
-  uint64_t first_cookie = 0;                   // of kMessageCookies
+  // The region of own memory that is the peer's `remote`. Where it is given and `mapped` is, long messages
+  // from it are copied by both ranks: who drives the link sees to it that neither does while the other gives
+  // up.
+  const Region* arena = nullptr;
+  MessageMemory* own = nullptr;           // this rank's, for the peer
+  MessageMemory* shadow = nullptr;        // to put from; where `mapped`, only its lines are used
+  const Region* shadow_region = nullptr;  // null where the domain needs none
+  uint16_t first_counter = 0;             // even; of kMessageCounters, alike on both sides
+  uint64_t first_cookie = 0;              // of kMessageCookies
 };
 
 // The word that says that a line is there; its turn are the uppermost bits.

@@ -10,18 +10,33 @@ namespace plait::transport {
 
 bool MessageSends::move() noexcept {
   bool moved = false;
-  while (!moving_.empty()) {
+  for (; !moving_.empty(); moving_.pop(), moved = true) {
     Send& send = sends_[moving_.front()];
-    while (send.moved < send.data.bytes && (send.streamed ? move_parts(send) : move_piece(send)))
-      moved = true;
-    if (send.moved < send.data.bytes) return moved;
-    moving_.pop();
-    moved = true;
+    if (!move_all(send, moved)) break;
+    if (send.shared) {
+      shared_.push() = moving_.front();
+      continue;
+    }
     if (send.under_way != 0) continue;  // its last Done ends it
     if (!send.streamed) regions_[send.region].uses--;
     leave(send);
   }
   return moved;
+}
+
+// False when something of it is left to be moved, later.
+bool MessageSends::move_all(Send& send, bool& moved) noexcept {
+  if (send.shared) {
+    size_t budget = kPieceBytes;
+    copy_of(send).copy(budget);
+    if (budget != kPieceBytes) {
+      moved = true;
+      wiring_.endpoint->notify();
+    }
+    return budget != 0;
+  }
+  while (send.moved < send.data.bytes && (send.streamed ? move_parts(send) : move_piece(send))) moved = true;
+  return send.moved == send.data.bytes;
 }
 
 bool MessageSends::move_piece(Send& send) noexcept {

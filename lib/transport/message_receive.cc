@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/copy.h"
 
 namespace plait::transport {
@@ -146,16 +147,46 @@ const char* MessageReceives::take_start(const MessageLine& line) noexcept {
 
 const char* MessageReceives::expect(uint16_t s, const MessageLine& line) noexcept {
   Slot& slot = slots_[s];
-  const bool streamed = (line.flags & kStreamed) != 0;
+  const bool streamed = line.flags == kStreamed;
   if (line.fields.slot != MessageHandle::make(s, slot.generation))
     return "a message to a slot of another message";
   if (!slot.posted) return "a message to a slot that it was not told of";
   if (line.fields.bytes != slot.bytes || slot.bytes > slot.data.bytes)
     return "a message longer than its slot";
   if (!streamed && slot.region == kNoRegion) return "a message put where nothing may be put";
+  Coming coming;
+  coming.slot = s;
+  coming.streamed = streamed;
+  coming.pieces = line.fields.pieces;
+  if (const char* why = line.flags == kShared ? expect_shared(coming, line) : nullptr) return why;
   slot.phase = Phase::receiving;
-  coming_.push() = {s, streamed, line.fields.pieces, 0};
+  coming_.push() = coming;
   return nullptr;
+}
+
+// The source is in the peer's memory, where it says, or nowhere.
+const char* MessageReceives::expect_shared(Coming& coming, const MessageLine& line) noexcept {
+  const MessageFields& f = line.fields;
+  if (wiring_.mapped == nullptr || wiring_.arena == nullptr)
+    return "a message to be copied by both where no memory is for both";
+  const std::byte* peers = wiring_.remote->mapped();
+  if (!may_read(wiring_.remote->access()) || !in_bounds(f.offset, f.bytes, wiring_.remote->bytes()))
+    return "a message that does not lie in its memory";
+  if (f.send != ++shares_) return "a message to be copied by both out of turn";
+  coming.shared = true;
+  coming.share = shares_;
+  coming.from = peers + f.offset;
+  return nullptr;
+}
+
+SharedCopy MessageReceives::copy_of(const Coming& coming) const noexcept {
+  const Slot& slot = slots_[coming.slot];
+  return {wiring_.own->shares[coming.share % kMessageShares],
+          coming.share,
+          SharedCopy::Side::receiver,
+          coming.from,
+          slot.data.data,
+          slot.bytes};
 }
 
 void MessageReceives::deliver(uint16_t s, const std::byte* from, uint64_t bytes) noexcept {

@@ -89,9 +89,13 @@ class MessageReceives {
   // A message whose bytes are on their way.
   struct Coming {
     uint16_t slot = 0;
-    bool streamed = false;
+    bool streamed = false, shared = false;
     uint32_t pieces = 0;
-    uint64_t copied = 0;
+    uint64_t copied = 0;  // through parts
+    // Where both copy it:
+    uint32_t share = 0;  // its number
+    bool taken = false;  // all its chunks were
+    const std::byte* from = nullptr;
   };
   struct Told {
     std::array<std::byte, kMessageKeyMost> key{};
@@ -100,6 +104,7 @@ class MessageReceives {
     uint64_t latest = 0;
   };
   static constexpr size_t kArrivals = kUnits + kMessageSends;
+  static constexpr size_t kShareBytes = 256 * 1024;  // that it copies in one go of messages that both copy
 
   uint16_t waiting_for(uint32_t tag) const noexcept;
   uint16_t arrived(uint32_t tag) const noexcept;
@@ -108,6 +113,7 @@ class MessageReceives {
   const char* take_direct(const MessageLine& line) noexcept;
   const char* take_start(const MessageLine& line) noexcept;
   const char* expect(uint16_t slot, const MessageLine& line) noexcept;
+  const char* expect_shared(Coming& coming, const MessageLine& line) noexcept;
   void deliver(uint16_t slot, const std::byte* from, uint64_t bytes) noexcept;
   void match(uint16_t slot, uint64_t bytes, uint32_t send) noexcept;
   void meet(uint16_t slot, uint16_t arrival) noexcept;
@@ -118,6 +124,9 @@ class MessageReceives {
   uint32_t ahead_of(uint16_t slot) const noexcept;
   uint16_t region_of(const Slot& slot) noexcept;
   void tell_key(uint16_t region, ByteView key) noexcept;
+  bool is_whole(Coming& coming, uint64_t landed, bool& moved) noexcept;
+  bool copy_shared() noexcept;
+  SharedCopy copy_of(const Coming& coming) const noexcept;
   bool land_parts(Coming& coming, uint64_t landed) noexcept;
 
   void end(uint16_t slot, size_t bytes) noexcept;
@@ -139,6 +148,7 @@ class MessageReceives {
   uint32_t messages_ = 0;               // that came
   Ring<Coming, kMessageSlots> coming_;  // in the order of their bytes
   uint64_t landed_ = 0;                 // pieces and parts that were counted
+  uint32_t shares_ = 0;                 // messages that both copy, announced
   std::array<Told, kMessageRegions> told_;
   uint64_t tells_ = 0;
   Status trouble_;

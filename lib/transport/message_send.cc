@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
+
 namespace plait::transport {
 
 MessageSends::MessageSends(const MessageWiring& wiring, MessageLines& lines, std::string_view peer)
@@ -46,6 +48,7 @@ bool MessageSends::advance() noexcept {
   }
   (void)lines_.flush();
   moved = move() || moved;
+  moved = finish_shared() || moved;
   finish_left();
   return moved;
 }
@@ -122,11 +125,39 @@ void MessageSends::write_start(Send& send, LineKind kind) noexcept {
   line.fields.tag = send.tag;
   line.fields.slot = send.slot;
   line.fields.bytes = send.data.bytes;
-  line.fields.pieces = pieces(send);
+  send.shared = may_share(send);
+  send.shared ? share(send, line) : void(line.fields.pieces = pieces(send));
   send.line = lines_.publish();
   send.phase = Phase::moving;
   if (!send.streamed) regions_[send.region].uses++;
   moving_.push() = send.request.index_;
+}
+
+// Do both ranks reach both ends of it?
+bool MessageSends::may_share(const Send& send) const noexcept {
+  if (wiring_.mapped == nullptr || wiring_.arena == nullptr || send.streamed || send.data.bytes == 0)
+    return false;
+  const Memory& arena = wiring_.arena->memory();
+  const auto at = uint64_t(send.data.data - static_cast<const std::byte*>(arena.base));
+  return in_bounds(at, send.data.bytes, arena.bytes) && regions_[send.region].remote->mapped() != nullptr &&
+         shares_ - shares_done_ < kMessageShares;
+}
+
+void MessageSends::share(Send& send, MessageLine& line) noexcept {
+  send.share = ++shares_;
+  line.flags = kShared;
+  line.fields.send = send.share;
+  line.fields.offset = uint64_t(send.data.data - static_cast<const std::byte*>(wiring_.arena->memory().base));
+  copy_of(send).offer();
+}
+
+SharedCopy MessageSends::copy_of(const Send& send) const noexcept {
+  return {wiring_.mapped->shares[send.share % kMessageShares],
+          send.share,
+          SharedCopy::Side::sender,
+          send.data.data,
+          regions_[send.region].remote->mapped() + send.offset,
+          send.data.bytes};
 }
 
 uint32_t MessageSends::pieces(const Send& send) const noexcept {
@@ -217,6 +248,18 @@ void MessageSends::learn_key(const MessageLine& line, uint32_t at) noexcept {
 void MessageSends::leave(Send& send) noexcept {
   send.phase = Phase::leaving;
   leaving_.push() = send.request.index_;
+}
+
+// Their chunks were taken, by both; in the order of their numbers.
+bool MessageSends::finish_shared() noexcept {
+  bool moved = false;
+  for (; !shared_.empty() && copy_of(sends_[shared_.front()]).done(); shared_.pop(), moved = true) {
+    Send& send = sends_[shared_.front()];
+    regions_[send.region].uses--;
+    shares_done_++;
+    leave(send);
+  }
+  return moved;
 }
 
 // A caller whose sends are done may poll no more, and the peer's receives end all the same.

@@ -45,10 +45,11 @@ class MessageSends {
   struct Send {
     MessageRequest request;
     Phase phase = Phase::free;
-    bool streamed = false;
+    bool streamed = false, shared = false;
     uint16_t generation = 0, region = 0;
     uint32_t tag = 0, slot = 0, line = 0;
     uint32_t under_way = 0;  // pieces
+    uint32_t share = 0;      // its number, where both copy it
     LocalSlice data;
     uint64_t offset = 0, moved = 0;
   };
@@ -73,6 +74,9 @@ class MessageSends {
   const Post* post_of(uint32_t tag) const noexcept;
   void count_message(uint32_t tag, uint16_t asked) noexcept;
   bool aim(Send& send, const Post& post) noexcept;
+  bool may_share(const Send& send) const noexcept;
+  void share(Send& send, MessageLine& line) noexcept;
+  SharedCopy copy_of(const Send& send) const noexcept;
   void write_start(Send& send, LineKind kind) noexcept;
   bool start_granted() noexcept;
 
@@ -84,11 +88,13 @@ class MessageSends {
   const char* grant(Send& send, const Post& post) noexcept;
 
   bool move() noexcept;
+  bool move_all(Send& send, bool& moved) noexcept;
   bool move_piece(Send& send) noexcept;
   bool move_parts(Send& send) noexcept;
   Transfer part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept;
   uint32_t pieces(const Send& send) const noexcept;
   void leave(Send& send) noexcept;
+  bool finish_shared() noexcept;
   bool has_left(const Send& send) const noexcept;
   void finish_left() noexcept;
   void end(Send& send) noexcept;
@@ -102,8 +108,9 @@ class MessageSends {
   std::array<Send, kMessageSends> sends_;
   IndexPool<kMessageSends> free_;
   // In order: to be announced; posted whole, or to be, and not known to have left; to be started; being
-  // moved.
-  Ring<uint16_t, kMessageSends> queued_, leaving_, granted_, moving_;
+  // moved; shared, with all chunks taken.
+  Ring<uint16_t, kMessageSends> queued_, leaving_, granted_, moving_, shared_;
+  uint32_t shares_ = 0, shares_done_ = 0;  // messages that both copy: announced; done
   std::array<Post, kMessageSlots> posts_;
   size_t post_count_ = 0;
   std::array<Sent, kMessageLines> sent_;  // the latest messages, by number

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "transport/message_share.h"
+
 namespace plait::transport {
 
 constexpr uint32_t kMessageLines = 256;   // a power of two
@@ -46,18 +48,20 @@ constexpr bool holds_key(uint8_t kind) noexcept {
 constexpr uint32_t key_lines_of(size_t bytes) noexcept {
   return uint32_t((bytes + kMessageKeyBytes - 1) / kMessageKeyBytes);
 }
-constexpr uint8_t kStreamed = 1;  // flag of direct and start: the bytes come through the parts
+// Flags of direct and start, one at most.
+constexpr uint8_t kStreamed = 1;  // the bytes come through the parts
+constexpr uint8_t kShared = 2;    // both copy them (message_share.h)
 
 struct MessageFields {
   uint32_t units = 0, parts = 0;  // consumed so far
   uint32_t tag = 0;
   uint32_t slot = 0;    // a handle
   uint64_t bytes = 0;   // of the message; post, grant: that the slot has room for
-  uint64_t offset = 0;  // post, grant: in the region
+  uint64_t offset = 0;  // post, grant: in the region; shared: of the source, in the memory of the link
   uint32_t ahead = 0;   // post: this slot's message is that after `ahead` others of its tag ...
   uint32_t seen = 0;    // ... behind the first `seen` messages
-  uint32_t send = 0;    // ask, grant: a handle
-  uint32_t pieces = 0;  // direct, start: signals that the bytes come with
+  uint32_t send = 0;    // ask, grant: a handle; shared: how many there were, this one included
+  uint32_t pieces = 0;  // direct, start: signals that the bytes come with; shared: 0
   uint64_t zero = 0;
 };
 static_assert(sizeof(MessageFields) == 56);
@@ -89,8 +93,9 @@ struct MessageMemory {
   MessageLine lines[kMessageLines];
   std::byte units[kUnits][kUnitBytes];
   std::byte parts[kStreamParts][kStreamPartBytes];
+  MessageShare shares[kMessageShares];  // touched where memory is mapped
 };
-static_assert(sizeof(MessageMemory) == 144 * 1024);
+static_assert(sizeof(MessageMemory) == 152 * 1024);
 
 // Counters of an endpoint, from the link's first one: lines landed; pieces and parts landed. The first is
 // even and the second odd, so that TCP does not let lines wait behind bulk.

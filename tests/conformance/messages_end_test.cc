@@ -254,6 +254,11 @@ TEST_P(Messages, LinesThatBreakTheRulesEndTheLink) {
       {"beyond the last one", line(LineKind::region, [](auto& l) { l.id = kMessageRegions; })},
       {"region without a key", line(LineKind::region, [](auto&) {})},
       {"key beyond its end", line(LineKind::key, [](auto& l) { l.flags = kMessageKeyLines; })},
+      {"shared message of pieces", line(LineKind::direct,
+                                        [](auto& l) {
+                                          l.flags = kShared;
+                                          l.fields.bytes = l.fields.pieces = 1;
+                                        })},
       {"key of no region", line(LineKind::key, [](auto& l) { l.flags = 1; })},
   };
   for (const Case& c : cases) {

@@ -7,14 +7,14 @@ void Messages::TearDown() {
   Conformance::TearDown();
 }
 
-void Messages::make_memory(Party& party, int rank) {
+void Messages::make_memory(Party& party, int rank, size_t shared_bytes) {
   party.rank = rank;
-  for (auto [where, access] :
-       {std::pair(&party.memory, Access::write), std::pair(&party.shadow, Access::none)}) {
+  for (auto [where, access] : {std::pair(&party.memory, shared_bytes == 0 ? Access::write : Access::both),
+                               std::pair(&party.shadow, Access::none)}) {
     *where = std::make_unique<Buffer>();
     Buffer& b = **where;
     b.rank = rank;
-    b.memory = world().allocate(rank, sizeof(MessageMemory));
+    b.memory = world().allocate(rank, sizeof(MessageMemory) + shared_bytes);
     b.region = world().domain(rank).expose(b.memory, access).value();
   }
 }
@@ -25,6 +25,7 @@ void Messages::make_link(Party& party, bool mapped) {
   wiring.capabilities = &world().domain(party.rank).capabilities();
   wiring.remote = party.remote;
   if (mapped) wiring.mapped = reinterpret_cast<MessageMemory*>(party.remote->mapped());
+  if (party.memory->size() != sizeof(MessageMemory)) wiring.arena = party.memory->region.get();
   wiring.own = reinterpret_cast<MessageMemory*>(party.memory->data());
   wiring.shadow = reinterpret_cast<MessageMemory*>(party.shadow->data());
   wiring.shadow_region = party.shadow->region.get();
@@ -34,13 +35,13 @@ void Messages::make_link(Party& party, bool mapped) {
   party.link = std::make_unique<MessageLink>(wiring, "rank " + std::to_string(party.rank == 0 ? 1 : 0));
 }
 
-Pair& Messages::pair(int a, int b, bool mapped) {
+Pair& Messages::pair(int a, int b, bool mapped, size_t shared_bytes) {
   Pair& made = pairs_.emplace_back();
   Link& joined = link(a, b, 4);
   made.a.side = &joined.a;
   made.b.side = &joined.b;
-  make_memory(made.a, a);
-  make_memory(made.b, b);
+  make_memory(made.a, a, shared_bytes);
+  make_memory(made.b, b, shared_bytes);
   made.a.remote = made.a.side->import(*made.b.memory);
   made.b.remote = made.b.side->import(*made.a.memory);
   make_link(made.a, mapped);

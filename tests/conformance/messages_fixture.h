@@ -16,6 +16,12 @@ struct Party {
   std::unique_ptr<Buffer> memory, shadow;
   RemoteRegion* remote = nullptr;
   std::unique_ptr<MessageLink> link;
+
+  // Memory of its own that its peer has with the link's: where it is mapped, both copy long messages from
+  // there.
+  LocalSlice shared(size_t offset, size_t bytes) const {
+    return memory->local(sizeof(MessageMemory) + offset, bytes);
+  }
 };
 
 struct Pair {
@@ -27,8 +33,8 @@ class Messages : public Conformance {
   void TearDown() override;
 
   // A message link between two ranks. `mapped` false: lines and short messages are put even where memory is
-  // mapped.
-  Pair& pair(int a = 0, int b = 1, bool mapped = true);
+  // mapped. `shared_bytes`: of Party::shared().
+  Pair& pair(int a = 0, int b = 1, bool mapped = true, size_t shared_bytes = 0);
   // Polls one rank and moves its links.
   void step(int rank);
   void step_all();
@@ -52,7 +58,7 @@ class Messages : public Conformance {
   void expect_message(Pair& p, uint32_t tag, size_t bytes, uint8_t seed);
 
  private:
-  void make_memory(Party& party, int rank);
+  void make_memory(Party& party, int rank, size_t shared_bytes);
   void make_link(Party& party, bool mapped);
   void hand_on(int rank);
 

@@ -52,8 +52,8 @@ class Direction {
     std::fill(copy->begin(), copy->end(), std::byte(m.seed));
     LocalSlice data{copy->data(), m.bytes, nullptr};
     if (random_() % 4 != 0 && next_from_ + m.bytes <= from.size()) {
-      std::copy(copy->begin(), copy->end(), from.data() + next_from_);
-      data = from.local(next_from_, m.bytes);
+      data = random_() % 2 == 0 ? from.local(next_from_, m.bytes) : from_.shared(next_from_, m.bytes);
+      std::copy(copy->begin(), copy->end(), data.data);
     }
     MessageRequest* r = from_.link->send(tag, data);
     if (r == nullptr) return false;
@@ -186,8 +186,8 @@ TEST_P(Messages, RandomScripts) {
   for (uint64_t seed = first; seed < first + rounds; seed++) {
     SCOPED_TRACE("PLAIT_TEST_SEED=" + std::to_string(seed));
     std::mt19937_64 random(seed);
-    Pair& p = pair(0, 1, random() % 2 == 0);
     constexpr size_t kRoom = 4 << 20;
+    Pair& p = pair(0, 1, random() % 2 == 0, kRoom);
     Buffer *from[2], *to[2];
     for (int r = 0; r < 2; r++) {
       from[r] = &source(r, kRoom, 0);

@@ -11,10 +11,20 @@ namespace {
 
 using namespace transport;
 
+// Memory of its own length where it is mapped, so that a byte beyond is found.
 class Remote final : public RemoteRegion {
  public:
-  Remote(size_t bytes, Access access) : RemoteRegion(bytes, access) {}
-  std::byte* mapped() const noexcept override { return nullptr; }
+  Remote(size_t bytes, Access access, bool mapped)
+      : RemoteRegion(bytes, access),
+        memory_(mapped ? static_cast<std::byte*>(operator new(bytes, kAlign)) : nullptr) {
+    if (mapped) std::fill_n(memory_, bytes, std::byte{0});
+  }
+  ~Remote() override { operator delete(memory_, kAlign); }
+  std::byte* mapped() const noexcept override { return memory_; }
+
+ private:
+  static constexpr std::align_val_t kAlign{64};
+  std::byte* const memory_;
 };
 
 class Own final : public Region {
@@ -29,7 +39,7 @@ class Own final : public Region {
 // Takes what it is told to, and checks that it is in bounds.
 class Stub final : public Endpoint {
  public:
-  Stub() { counters_ = words_; }
+  explicit Stub(bool mapped) : mapped_(mapped) { counters_ = words_; }
   ByteView ticket() const noexcept override { return {}; }
   Status connect(ByteView) noexcept override { return {}; }
   State state() const noexcept override { return State::ready; }
@@ -38,7 +48,8 @@ class Stub final : public Endpoint {
     uint32_t bytes = 0;
     ByteView view = key;
     if (!take(view, bytes) || bytes % 5 == 0) return Status(Code::auth, "no such region");
-    return std::unique_ptr<RemoteRegion>(std::make_unique<Remote>(bytes % 100'000, Access(bytes % 4)));
+    return std::unique_ptr<RemoteRegion>(
+        std::make_unique<Remote>(bytes % 100'000, Access(bytes % 4), mapped_));
   }
   size_t post(std::span<const Transfer> transfers) noexcept override {
     size_t taken = 0;
@@ -66,6 +77,7 @@ class Stub final : public Endpoint {
   std::vector<Done> dones;
 
  private:
+  const bool mapped_;
   std::atomic<uint64_t> words_[kMessageCounters]{};
 };
 
@@ -73,13 +85,19 @@ class Stub final : public Endpoint {
 // found.
 class Life {
  public:
-  Life() : remote_(sizeof(MessageMemory), Access::write) {
+  // Mapped: the peer writes to what both copy by, too.
+  explicit Life(bool mapped)
+      : endpoint_(mapped),
+        remote_(sizeof(MessageMemory) + kArena, Access::both, mapped),
+        arena_({arena_memory_, kArena}, 0) {
     capabilities_.max_transfer = 10'000;
     capabilities_.max_add = 7;
     MessageWiring wiring;
     wiring.endpoint = &endpoint_;
     wiring.capabilities = &capabilities_;
     wiring.remote = &remote_;
+    wiring.mapped = reinterpret_cast<MessageMemory*>(remote_.mapped());
+    if (mapped) wiring.arena = &arena_;
     wiring.own = own_.get();
     wiring.shadow = shadow_.get();
     link_ = std::make_unique<MessageLink>(wiring, "the peer");
@@ -100,31 +118,115 @@ class Life {
       MessageFields& f = line.fields;
       f.units = input.number() % 4;
       f.tag = input.number() % 3;
-      f.slot = MessageHandle::make(255 - input.number() % 4, input.number() % 4);
-      f.send = MessageHandle::make(input.number() % 4, input.number() % 4);
-      f.bytes = input.number<uint16_t>() * (input.number() % 8 == 0 ? uint64_t(1) << 48 : 1);
+      f.slot = MessageHandle::make(input.number() % 4, uint16_t(1 + input.number() % 2));
+      f.send = input.number() % 2 == 0 ? input.number() % 4 : MessageHandle::make(input.number() % 4, 1);
+      f.bytes = length(input);
       f.offset = input.number<uint16_t>();
       f.ahead = input.number() % 4;
       f.seen = input.number() % 8;
-      f.pieces = input.number() % 4 == 0 ? input.number() : uint32_t(parts_of(f.bytes));
+      const uint32_t pieces[] = {uint32_t(parts_of(f.bytes)), 1, 0, input.number()};
+      f.pieces = pieces[input.number() % 4];
     }
+    put(line);
+  }
+  void put(MessageLine& line) {
     line.turn = message_turn(lines_);
     own_->lines[lines_++ % kMessageLines] = line;
     endpoint_.add(0, 1);
   }
+  // What a link writes, mostly: a slot, in memory that can be put to.
+  void write_post(Input& input) {
+    constexpr uint64_t kKey = 99'999;  // Stub::import()
+    MessageLine region;
+    region.kind = uint8_t(LineKind::region);
+    region.flags = sizeof kKey;
+    std::memcpy(region.key, &kKey, sizeof kKey);
+    put(region);
+    MessageLine post;
+    post.kind = uint8_t(LineKind::post);
+    post.fields.tag = input.number() % 3;
+    post.fields.slot = MessageHandle::make(input.number() % 4, 1);
+    post.fields.bytes = length(input);
+    post.fields.offset = input.number<uint16_t>();
+    put(post);
+  }
+  // And a message to a slot of this side's.
+  void write_direct(Input& input) {
+    MessageLine line;
+    line.kind = uint8_t(LineKind::direct);
+    line.flags = input.number() % 3;
+    line.fields.tag = input.number() % 3;
+    line.fields.slot = MessageHandle::make(input.number() % 4, 1);
+    line.fields.bytes = length(input);
+    if (line.flags == kShared) {
+      line.fields.send = ++shares_;
+      line.fields.offset = sizeof(MessageMemory) + input.number<uint16_t>();
+    } else {
+      line.fields.pieces = line.flags == kStreamed ? uint32_t(parts_of(line.fields.bytes)) : 1;
+    }
+    put(line);
+  }
+  // Mostly of a message or its room, which others are refused for not being.
+  uint64_t length(Input& input) {
+    switch (input.number() % 8) {
+      case 0:
+        return uint64_t(input.number<uint16_t>()) << 48;
+      case 1:
+        return input.number<uint16_t>();
+      default:
+        return lengths_.empty()
+                   ? 1
+                   : lengths_[lengths_.size() - 1 - input.number() % std::min<size_t>(lengths_.size(), 4)];
+    }
+  }
+  void write_share(Input& input) {
+    MessageShare& share =
+        (input.number() % 2 == 0 ? own_.get() : reinterpret_cast<MessageMemory*>(remote_.mapped()))
+            ->shares[input.number() % 4];
+    MessageHalf& half = share.halves[input.number() % 2];
+    (input.number() % 2 == 0 ? half.taken : half.copied) =
+        uint64_t(input.number() % 4) << 32 | input.number<uint32_t>();
+  }
   void send(Input& input) {
     auto data = std::make_unique<Bytes>(size_t(input.number<uint16_t>()));
+    lengths_.push_back(data->size());
+    if (input.number() % 2 == 0) {
+      data->resize(std::min(data->size(), kArena));
+      return keep(link_->send(input.number() % 3, {arena_memory_, data->size(), nullptr}), data);
+    }
     keep(link_->send(input.number() % 3, {data->data(), data->size(), nullptr}), data);
   }
   void receive(Input& input) {
     auto data = std::make_unique<Bytes>(size_t(input.number<uint16_t>()) + 1);
     regions_.push_back(std::make_unique<Own>(Memory{data->data(), data->size()}, regions_.size()));
+    lengths_.push_back(data->size() - 1);
     const LocalSlice slice{data->data(), data->size() - 1,
                            input.number() % 2 == 0 ? nullptr : regions_.back().get()};
     keep(link_->receive(input.number() % 3, slice), data);
   }
+  void send_now(Input& input) {
+    const Bytes data(input.number<uint16_t>());
+    (void)link_->send_now(input.number() % 3, data.data(), data.size());
+  }
+  void receive_now(Input& input) {
+    Bytes data(input.number<uint16_t>());
+    size_t moved = 0;
+    if (link_->receive_now(input.number() % 3, data.data(), data.size(), moved))
+      require(moved <= data.size(), "no more came than there was room for");
+  }
   void live(Input& input) {
-    switch (input.number() % 8) {
+    switch (input.number() % 14) {
+      case 6:
+        if (remote_.mapped() != nullptr) write_share(input);
+        return;
+      case 7:
+        return write_post(input);
+      case 8:
+        return write_direct(input);
+      case 9:
+        return send_now(input);
+      case 10:
+        return receive_now(input);
       case 0:
         return send(input);
       case 1:
@@ -162,17 +264,21 @@ class Life {
 
   std::unique_ptr<MessageMemory> own_ = std::make_unique<MessageMemory>(),
                                  shadow_ = std::make_unique<MessageMemory>();
+  static constexpr size_t kArena = 40'000;
+  std::byte arena_memory_[kArena] = {};
   Capabilities capabilities_;
   Stub endpoint_;
   Remote remote_;
+  Own arena_;
   std::vector<std::unique_ptr<Own>> regions_;
   std::vector<std::pair<MessageRequest*, std::unique_ptr<Bytes>>> kept_;
   std::unique_ptr<MessageLink> link_;
-  uint32_t lines_ = 0;
+  std::vector<uint64_t> lengths_;
+  uint32_t lines_ = 0, shares_ = 0;
 };
 
 void try_life(Input& input) {
-  Life life;
+  Life life(input.number() % 2 == 0);
   while (!input.empty()) life.live(input);
   life.end();
 }
