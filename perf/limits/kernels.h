@@ -3,7 +3,7 @@
 #pragma once
 #include <cstddef>
 
-#ifdef __AVX512F__
+#ifdef __AVX__
 #include <immintrin.h>
 #endif
 
@@ -21,9 +21,13 @@ enum class Store { cached, ahead, around };  // around the caches: `p` is aligne
 
 template <Store How>
 inline void store(float* p, Wide v) {
-#ifdef __AVX512F__
+#if defined(__AVX512F__)
+  if constexpr (How == Store::around) return _mm512_stream_ps(p, reinterpret_cast<__m512&>(v));
+#elif defined(__AVX__)
   if constexpr (How == Store::around) {
-    _mm512_stream_ps(p, reinterpret_cast<__m512&>(v));
+    const auto* const halves = reinterpret_cast<const __m256*>(&v);
+    _mm256_stream_ps(p, halves[0]);
+    _mm256_stream_ps(p + kWide / 2, halves[1]);
     return;
   }
 #endif

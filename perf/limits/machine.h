@@ -39,12 +39,6 @@ inline void show(const char* what, const std::string& par, std::vector<double> v
 }
 inline std::string sz(size_t n) { return n >= (1 << 20) ? std::to_string(n >> 20) + "MiB" : n >= 1024 ? std::to_string(n >> 10) + "KiB" : std::to_string(n) + "B"; }
 
-// n a multiple of 64
-inline void add512(float* c, const float* a, const float* b, size_t n) {
-  for (size_t i = 0; i < n; i += 64)
-    for (int j = 0; j < 64; j += 16) _mm512_store_ps(c + i + j, _mm512_add_ps(_mm512_load_ps(a + i + j), _mm512_load_ps(b + i + j)));
-}
-
 // Sections, a file each: machine_memory.cc, machine_cores.cc, machine_cma.cc, machine_sockets.cc.
 void mem();
 void reduce();

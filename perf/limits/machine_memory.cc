@@ -1,30 +1,32 @@
 // Memory: copy, reduce, each thread by itself; every kernel with ordinary and with non-temporal stores, n a multiple of 256.
+#include "kernels.h"
 #include "machine.h"
 
 #include <functional>
 #include <thread>
 
-static void copy512(char* d, const char* s, size_t n) {
-  for (size_t i = 0; i < n; i += 256)
-    for (int j = 0; j < 256; j += 64) _mm512_store_si512(d + i + j, _mm512_load_si512(s + i + j));
+using limits::Store;
+using limits::Wide;
+
+template <Store How>
+static void copy(char* d, const char* s, size_t n) {
+  limits::copy<How>(reinterpret_cast<float*>(d), reinterpret_cast<const float*>(s), n / sizeof(float));
 }
-static void copynt(char* d, const char* s, size_t n) {
-  for (size_t i = 0; i < n; i += 256)
-    for (int j = 0; j < 256; j += 64) _mm512_stream_si512((__m512i*)(d + i + j), _mm512_load_si512(s + i + j));
-  _mm_sfence();
+template <Store How>
+static void add(float* c, const float* a, const float* b, size_t n) {
+  const float* const ins[] = {a, b};
+  limits::sum<2, 1, How>(ins, &c, 0, n);
 }
 static void copylibc(char* d, const char* s, size_t n) { memcpy(d, s, n); }
 static void copyrep(char* d, const char* s, size_t n) { asm volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n)::"memory"); }
-static void addnt(float* c, const float* a, const float* b, size_t n) {
-  for (size_t i = 0; i < n; i += 64)
-    for (int j = 0; j < 64; j += 16) _mm512_stream_ps(c + i + j, _mm512_add_ps(_mm512_load_ps(a + i + j), _mm512_load_ps(b + i + j)));
-  _mm_sfence();
-}
 __attribute__((noinline)) static float readsum(const float* a, size_t n) {
-  __m512 s[4] = {};
-  for (size_t i = 0; i < n; i += 64)
-    for (int j = 0; j < 4; j++) s[j] = _mm512_add_ps(s[j], _mm512_load_ps(a + i + j * 16));
-  return _mm512_reduce_add_ps(_mm512_add_ps(_mm512_add_ps(s[0], s[1]), _mm512_add_ps(s[2], s[3])));
+  Wide sums[4] = {};
+  for (size_t i = 0; i < n; i += 4 * limits::kWide)
+    for (size_t j = 0; j < 4; j++) sums[j] += limits::load(a + i + j * limits::kWide);
+  const Wide all = sums[0] + sums[1] + sums[2] + sums[3];
+  float sum = 0;
+  for (size_t j = 0; j < limits::kWide; j++) sum += all[j];
+  return sum;
 }
 
 // Runs f(thread) for ~total bytes on `threads` threads; returns GB/s where one call moves `bytes` (payload).
@@ -61,8 +63,8 @@ void mem() {
         for (int t = 0; t < th; t++) { s[t] = priv(n, huge); d[t] = priv(n, huge); }
         std::string p = "ws=" + sz(ws) + " threads=" + std::to_string(th) + (huge ? " thp" : " 4k");
         show("memcpy(libc)", p, rate(th, n, [&](int t) { copylibc(d[t], s[t], n); }), "GB/s");
-        show("copy avx512", p, rate(th, n, [&](int t) { copy512(d[t], s[t], n); }), "GB/s");
-        show("copy avx512 nt", p, rate(th, n, [&](int t) { copynt(d[t], s[t], n); }), "GB/s");
+        show("copy wide", p, rate(th, n, [&](int t) { copy<Store::cached>(d[t], s[t], n); }), "GB/s");
+        show("copy wide nt", p, rate(th, n, [&](int t) { copy<Store::around>(d[t], s[t], n); }), "GB/s");
         show("copy rep movsb", p, rate(th, n, [&](int t) { copyrep(d[t], s[t], n); }), "GB/s");
         show("read", p, rate(th, n, [&](int t) { volatile float x = readsum((float*)s[t], n / 4); (void)x; }), "GB/s");
         for (int t = 0; t < th; t++) { munmap(s[t], n); munmap(d[t], n); }
@@ -75,9 +77,9 @@ void reduce() {
       float *a[2], *b[2], *c[2];
       for (int t = 0; t < th; t++) { a[t] = (float*)priv(n, true); b[t] = (float*)priv(n, true); c[t] = (float*)priv(n, true); }
       std::string p = "S=" + sz(n) + " threads=" + std::to_string(th) + " thp";
-      show("c=a+b, of S", p, rate(th, n, [&](int t) { add512(c[t], a[t], b[t], n / 4); }), "GB/s");
-      show("c=a+b nt, of S", p, rate(th, n, [&](int t) { addnt(c[t], a[t], b[t], n / 4); }), "GB/s");
-      show("a+=b, of S", p, rate(th, n, [&](int t) { add512(a[t], a[t], b[t], n / 4); }), "GB/s");
+      show("c=a+b, of S", p, rate(th, n, [&](int t) { add<Store::cached>(c[t], a[t], b[t], n / 4); }), "GB/s");
+      show("c=a+b nt, of S", p, rate(th, n, [&](int t) { add<Store::around>(c[t], a[t], b[t], n / 4); }), "GB/s");
+      show("a+=b, of S", p, rate(th, n, [&](int t) { add<Store::cached>(a[t], a[t], b[t], n / 4); }), "GB/s");
       for (int t = 0; t < th; t++) { munmap(a[t], n); munmap(b[t], n); munmap(c[t], n); }
     }
 }
