@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "collectives/machine/real/machine.h"
+#include "collectives/machine/real/call.h"
 #include "collectives/plan.h"
 #include "plait/plait.h"
 #include "runtime/request.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "collectives/machine/real/machine.h"
+#include "collectives/machine/real/call.h"
 #include "collectives/plan.h"
 #include "runtime/board.h"
 #include "transport/message.h"
