@@ -13,8 +13,16 @@ namespace {
 
 constexpr size_t kNowhere = SIZE_MAX;
 
+// So that nothing is allocated where a block is freed.
+template <class T>
+void make_room(std::vector<T>& list, size_t entries) {
+  if (list.capacity() < entries) list.reserve(2 * entries);
+}
+
+}  // namespace
+
 // A bit for each block of a slab.
-class Bits {
+class SmallBlocks::Bits {
  public:
   explicit Bits(size_t words) : words_(words) {}
   bool get(size_t i) const noexcept { return (words_[i / 64] >> i % 64 & 1) != 0; }
@@ -39,14 +47,6 @@ class Bits {
   std::vector<uint64_t> words_;
   size_t first_ = 0;  // no word before it has any
 };
-
-// So that nothing is allocated where a block is freed.
-template <class T>
-void make_room(std::vector<T>& list, size_t entries) {
-  if (list.capacity() < entries) list.reserve(2 * entries);
-}
-
-}  // namespace
 
 struct SmallBlocks::Slab {
   Slab(size_t at, size_t kind, size_t size)

@@ -47,6 +47,7 @@ class SmallBlocks {
   void trim();
 
  private:
+  class Bits;
   struct Slab;
   struct Size {
     mutable std::mutex mutex;
