@@ -78,9 +78,9 @@ TEST_P(Messages, MoreThanBothCopyAtATime) {
 // A thread each, both ways at once, windows of random lengths and from either kind of memory.
 TEST_P(Messages, BothCopyAtOnce) {
 #ifdef PLAIT_SANITIZED
-  constexpr int kRounds = 10;
+  constexpr int kTurns = 10;
 #else
-  constexpr int kRounds = 40;
+  constexpr int kTurns = 40;
 #endif
   constexpr size_t kWindow = 5, kMost = 300'000;
   const auto seed = std::random_device{}();
@@ -99,7 +99,7 @@ TEST_P(Messages, BothCopyAtOnce) {
     const auto step_until = [&](const auto& holds_now) {
       for (; !holds_now() && !deadline.passed(); std::this_thread::yield()) step(me.rank);
     };
-    for (int round = 0; round < kRounds && wrong[me.rank].empty(); round++) {
+    for (int round = 0; round < kTurns && wrong[me.rank].empty(); round++) {
       size_t bytes[kWindow];
       MessageRequest *sends[kWindow], *receives[kWindow];
       for (size_t i = 0; i < kWindow; i++) {
