@@ -20,6 +20,80 @@ bool holds(const std::byte* data, size_t bytes, uint8_t seed) {
   return true;
 }
 
+using Side = SharedCopy::Side;
+
+// What one rank took and the other cannot: both are done when it was copied, not before.
+TEST(SharedCopies, ChunksUnderWayAreWaitedFor) {
+  constexpr size_t kLength = 100'000;
+  for (const int half : {0, 1}) {
+    MessageShare cell{};
+    Bytes from(kLength, std::byte{7}), to(kLength);
+    SharedCopy sender(cell, 1, Side::sender, from.data(), to.data(), kLength);
+    SharedCopy receiver(cell, 1, Side::receiver, from.data(), to.data(), kLength);
+    sender.offer();
+    cell.halves[half].taken.fetch_add(1);
+    size_t budget = 2 * kLength;
+    (half == 0 ? receiver : sender).copy(budget);
+    const size_t left = kLength - (2 * kLength - budget);
+    EXPECT_GT(left, 0u);
+    EXPECT_EQ(size_t(std::count(to.begin(), to.end(), std::byte{0})), left);
+    EXPECT_FALSE(sender.done());
+    EXPECT_FALSE(receiver.done());
+    cell.halves[half].copied.fetch_add(1);
+    EXPECT_TRUE(sender.done());
+    EXPECT_TRUE(receiver.done());
+  }
+}
+
+// The cell serves another message by then: that one is neither waited for nor copied by who asks for the
+// first.
+TEST(SharedCopies, WhoMissedTheEndFindsALaterNumber) {
+  constexpr size_t kLength = 50'000;
+  MessageShare cell{};
+  Bytes from(kLength, std::byte{7}), to(kLength), other(kLength, std::byte{8}), there(kLength);
+  SharedCopy sender(cell, 1, Side::sender, from.data(), to.data(), kLength);
+  SharedCopy receiver(cell, 1, Side::receiver, from.data(), to.data(), kLength);
+  sender.offer();
+  size_t budget = kLength + 1;
+  sender.copy(budget);
+  EXPECT_EQ(budget, 1u);
+  EXPECT_EQ(to, from);
+  SharedCopy next(cell, 1 + kMessageShares, Side::sender, other.data(), there.data(), kLength);
+  next.offer();
+  EXPECT_TRUE(receiver.done());
+  EXPECT_FALSE(next.done());
+  budget = kLength;
+  receiver.copy(budget);
+  EXPECT_EQ(budget, kLength);
+}
+
+// Of every length, by turns of random lengths: each byte once. And counts that no rank would write take
+// nobody beyond the end.
+TEST(SharedCopies, CopyEachByteOnce) {
+  const auto seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int i = 0; i < 300; i++) {
+    const size_t bytes = 1 + random() % (i % 2 == 0 ? 20'000u : 9'000'000u / unsigned(i));
+    MessageShare cell{};
+    Bytes from(bytes), to(bytes);
+    for (std::byte& b : from) b = std::byte(random());
+    SharedCopy copies[] = {{cell, 5, Side::sender, from.data(), to.data(), bytes},
+                           {cell, 5, Side::receiver, from.data(), to.data(), bytes}};
+    copies[0].offer();
+    for (int turn = 0; !copies[0].done(); turn++) {
+      ASSERT_LT(turn, 10'000);
+      size_t budget = 1 + random() % 100'000;
+      copies[random() % 2].copy(budget);
+    }
+    ASSERT_EQ(to, from) << bytes;
+    cell.halves[random() % 2].taken += random() % 1000;
+    size_t budget = SIZE_MAX;
+    for (SharedCopy& copy : copies) copy.copy(budget);
+    EXPECT_EQ(budget, SIZE_MAX);
+  }
+}
+
 // Of the two that could copy only one looks: it copies all.
 TEST_P(Messages, OneOfBothCopiesAll) {
   Pair& p = pair(0, 1, true, kBytes);
