@@ -158,7 +158,7 @@ TEST_P(Coded, RanksGetTheSameBitsAndNothingIsLostForGood) {
   }
 }
 
-// What they do is nobody's but the rank's; sanitizers take four times as long over it.
+// Most of it is what a rank computes by itself, over which sanitizers take long and see the same each time.
 #ifdef PLAIT_SANITIZED
 constexpr int kSeeds = 2;
 #else
