@@ -10,6 +10,9 @@ lean=(-Ddebug=false -Dcpp_args=-g1 -Dc_args=-g1)
 # What ccache keeps is better still, and it keeps nothing that is compiled with a header that is compiled already.
 if [[ -n ${CCACHE_DISABLE:-} ]] || ! command -v ccache >/dev/null; then lean+=(-Dprecompiled_gtest=true); fi
 
+# Eight files at once, as most of the time goes to headers: names that are a file's own must be their folder's own for that.
+together=(-Dunity=on -Dunity_size=8)
+
 say() { printf '== %s\n' "$*"; }
 die() {
   printf '%s\n' "$@" >&2
@@ -94,13 +97,12 @@ END
 }
 
 # sanitized FOLDER SANITIZERS [meson options...]: configures it with clang, which takes half the time of GCC for that code
-# and sees more. -O1: half the compile time of -O2, and still far faster to run than -O0. Eight files at once, as most of the
-# time goes to headers: names that are a file's own must be their folder's own for that.
+# and sees more. -O1: half the compile time of -O2, and still far faster to run than -O0.
 sanitized() {
   local folder=$1 sanitizers=$2
   shift 2
-  CC=clang CXX=clang++ configure "$folder" -Dbuildtype=debug -Doptimization=1 "${lean[@]}" -Dwerror=true \
-    -Db_lundef=false -Dunity=on -Dunity_size=8 -Db_sanitize="$sanitizers" "$@"
+  CC=clang CXX=clang++ configure "$folder" -Dbuildtype=debug -Doptimization=1 "${lean[@]}" "${together[@]}" \
+    -Dwerror=true -Db_lundef=false -Db_sanitize="$sanitizers" "$@"
 }
 
 # What scripts/fuzz and scripts/test build the fuzzers in.

@@ -1,7 +1,7 @@
-"""Sums up what `meson test` left in build folders: counts single GoogleTest cases, names what was skipped and why,
+"""Sums up the logs that `meson test` left in build folders: counts single GoogleTest cases, names what was skipped and why,
 repeats which failed, and ends with one line: N passed, N failed, N skipped. Exit status 1 when anything failed.
 
-Usage: python3 scripts/summary.py [--skipped "NAME: REASON"]... [--times TEXT] BUILD_FOLDER...
+Usage: python3 scripts/summary.py [--skipped "NAME: REASON"]... [--times TEXT] BUILD_FOLDER/meson-logs/LOG.json...
 --skipped: what could not even be built here, and so is in no log.
 --times: what took how long, to be repeated near the end.
 """
@@ -64,10 +64,7 @@ def results_of(test):
     return [(name, "failed", "\n    ".join([result, *(line[:LONGEST_REASON] for line in output.splitlines()[-LAST_WORDS:])]))]
 
 
-def load(folder):
-    log = pathlib.Path(folder, "meson-logs", "testlog.json")
-    if not log.exists():
-        return
+def load(log):
     for line in log.read_text(errors="replace").splitlines():
         if line.strip():
             yield json.loads(line)
@@ -77,7 +74,7 @@ def arguments():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--skipped", action="append", default=[])
     parser.add_argument("--times", default="")
-    parser.add_argument("folders", nargs="*")
+    parser.add_argument("logs", nargs="*", type=pathlib.Path)
     return parser.parse_args()
 
 
@@ -98,14 +95,15 @@ def print_skipped(skipped):
         print(f"  {reason}:", "; ".join(f"{name} ({', '.join(folders)})" for name, folders in names.items()))
 
 
-def main(folders, unbuilt, times):
+def main(logs, unbuilt, times):
     counts, failed, skipped = dict.fromkeys(STATE.values(), 0), [], {}
     counts["skipped"] = len(unbuilt)
     for one in unbuilt:
         name, _, reason = one.partition(": ")
         skipped.setdefault(reason, {})[name] = ["all"]
-    for folder in folders:
-        tests, ran = list(load(folder)), 0
+    for log in logs:
+        folder = str(log.parent.parent)
+        tests, ran = list(load(log)), 0
         for test in tests:
             for name, state, reason in results_of(test):
                 ran += 1
@@ -125,4 +123,4 @@ def main(folders, unbuilt, times):
 
 
 given = arguments()
-sys.exit(main(given.folders, given.skipped, given.times))
+sys.exit(main(given.logs, given.skipped, given.times))

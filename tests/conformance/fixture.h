@@ -15,6 +15,11 @@ namespace plait::transport::conformance {
 
 constexpr int64_t kPatienceMs = 30'000;  // what a wait may take before its test fails
 
+// A pattern that differs from byte to byte and seed to seed, and after 64 KiB from what lies there again;
+// `begin`: of it, what lies from there on.
+void fill_pattern(std::byte* to, size_t bytes, uint8_t seed) noexcept;
+bool holds_pattern(const std::byte* at, size_t bytes, uint8_t seed, size_t begin = 0) noexcept;
+
 // Own memory of one rank, exposed.
 struct Buffer {
   int rank = 0;
@@ -24,7 +29,7 @@ struct Buffer {
   std::byte* data() const noexcept { return static_cast<std::byte*>(memory.base); }
   size_t size() const noexcept { return memory.bytes; }
   LocalSlice local(size_t offset, size_t bytes) const { return region->slice(offset, bytes).value(); }
-  void fill(uint8_t seed) noexcept;  // a pattern that differs from byte to byte and seed to seed
+  void fill(uint8_t seed) noexcept;
   bool holds(uint8_t seed, size_t offset = 0, size_t bytes = SIZE_MAX) const noexcept;
   bool all(std::byte value) const noexcept;
 };

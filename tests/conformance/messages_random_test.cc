@@ -4,11 +4,13 @@
 // PLAIT_TEST_SEED=n begins with seed n; PLAIT_TEST_ROUNDS=n runs n seeds a back end (4; 2 with
 // sanitizers).
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <random>
 
 #include "conformance/messages_fixture.h"
+#include "support/all_are.h"
 
 namespace plait::transport::conformance {
 namespace {
@@ -53,7 +55,7 @@ class Direction {
     LocalSlice data{copy->data(), m.bytes, nullptr};
     if (random_() % 4 != 0 && next_from_ + m.bytes <= from.size()) {
       data = random_() % 2 == 0 ? from.local(next_from_, m.bytes) : from_.shared(next_from_, m.bytes);
-      std::copy(copy->begin(), copy->end(), data.data);
+      if (m.bytes > 0) std::memcpy(data.data, copy->data(), m.bytes);
     }
     MessageRequest* r = from_.link->send(tag, data);
     if (r == nullptr) return false;
@@ -165,8 +167,7 @@ class Direction {
       const Piece& m = w.pieces[i];
       if (w.request->bytes()[i] != m.bytes)
         return std::to_string(w.request->bytes()[i]) + " bytes came, not " + std::to_string(m.bytes);
-      if (std::count(w.places[i], w.places[i] + m.bytes, std::byte(m.seed)) != ptrdiff_t(m.bytes))
-        return "other bytes came";
+      if (!plait::test::all_are(w.places[i], m.bytes, std::byte(m.seed))) return "other bytes came";
     }
     return {};
   }

@@ -11,15 +11,6 @@ namespace {
 
 constexpr size_t kBytes = 3'000'001;
 
-void fill(const LocalSlice& slice, uint8_t seed) {
-  for (size_t i = 0; i < slice.bytes; i++) slice.data[i] = std::byte(uint8_t(i * 7 + i / 4096 + seed));
-}
-bool holds(const std::byte* data, size_t bytes, uint8_t seed) {
-  for (size_t i = 0; i < bytes; i++)
-    if (data[i] != std::byte(uint8_t(i * 7 + i / 4096 + seed))) return false;
-  return true;
-}
-
 using Side = SharedCopy::Side;
 
 // What one rank took and the other cannot: both are done when it was copied, not before.
@@ -102,7 +93,7 @@ TEST_P(Messages, OneOfBothCopiesAll) {
     SCOPED_TRACE("rank " + std::to_string(alone));
     Buffer& to = target(1, kBytes);
     const LocalSlice from = p.a.shared(0, kBytes);
-    fill(from, uint8_t(alone));
+    fill_pattern(from.data, from.bytes, uint8_t(alone));
     MessageRequest* receive = p.b.link->receive(1, slice(to));
     for (int i = 0; i < 5; i++) step_all();
     MessageRequest* send = p.a.link->send(1, from);
@@ -110,10 +101,10 @@ TEST_P(Messages, OneOfBothCopiesAll) {
     const Deadline deadline = Deadline::in_ms(kPatienceMs);
     while (!first->done() && !deadline.passed()) step(alone);
     ASSERT_TRUE(first->done());
-    EXPECT_TRUE(holds(to.data(), kBytes, uint8_t(alone)));
-    if (alone == 0) fill(from, 99);  // it is the sender's again
+    EXPECT_TRUE(holds_pattern(to.data(), kBytes, uint8_t(alone)));
+    if (alone == 0) fill_pattern(from.data, from.bytes, 99);  // it is the sender's again
     ASSERT_TRUE(finish(send) && finish(receive));
-    EXPECT_TRUE(holds(to.data(), kBytes, uint8_t(alone)));
+    EXPECT_TRUE(holds_pattern(to.data(), kBytes, uint8_t(alone)));
     p.a.link->release(send);
     p.b.link->release(receive);
   }
@@ -131,7 +122,7 @@ TEST_P(Messages, MoreThanBothCopyAtATime) {
     for (int i = 0; i < 5; i++) step_all();
     for (size_t i = 0; i < kMessages; i++) {
       const LocalSlice from = p.a.shared(i * kLong, kLong);
-      fill(from, uint8_t(i + size_t(round)));
+      fill_pattern(from.data, from.bytes, uint8_t(i + size_t(round)));
       sends.push_back(p.a.link->send(1, from));
       ASSERT_TRUE(sends.back() != nullptr && receives[i] != nullptr) << i;
     }
@@ -140,7 +131,7 @@ TEST_P(Messages, MoreThanBothCopyAtATime) {
     }
     for (size_t i = 0; i < kMessages; i++) {
       ASSERT_TRUE(finish(sends[i]) && finish(receives[i])) << i;
-      EXPECT_TRUE(holds(to.data() + i * kLong, kLong, uint8_t(i + size_t(round)))) << i;
+      EXPECT_TRUE(holds_pattern(to.data() + i * kLong, kLong, uint8_t(i + size_t(round)))) << i;
       p.a.link->release(sends[i]);
       p.b.link->release(receives[i]);
     }
@@ -183,7 +174,7 @@ TEST_P(Messages, BothCopyAtOnce) {
       for (size_t i = 0; i < kWindow; i++) {
         const LocalSlice from =
             own() % 4 == 0 ? out[me.rank]->local(i * kMost, bytes[i]) : me.shared(i * kMost, bytes[i]);
-        fill(from, uint8_t(round + me.rank));
+        fill_pattern(from.data, from.bytes, uint8_t(round + me.rank));
         sends[i] = me.link->send(1, from);
       }
       step_until([&] {
@@ -195,7 +186,7 @@ TEST_P(Messages, BothCopyAtOnce) {
           wrong[me.rank] = "round " + std::to_string(round) + " did not end";
           break;
         }
-        if (!holds(in[me.rank]->data() + i * kMost, bytes[i], uint8_t(round + 1 - me.rank)))
+        if (!holds_pattern(in[me.rank]->data() + i * kMost, bytes[i], uint8_t(round + 1 - me.rank)))
           wrong[me.rank] = "other bytes came in round " + std::to_string(round);
         me.link->release(sends[i]);
         me.link->release(receives[i]);

@@ -1,5 +1,6 @@
 // Point 12 of an NCCL net plugin's contract: sizes that differ between the two sides, and none at all.
 #include "conformance/messages_fixture.h"
+#include "support/all_are.h"
 
 namespace plait::transport::conformance {
 namespace {
@@ -18,7 +19,7 @@ TEST_P(Messages, Point12_ReceivesMayBeLongerThanTheirMessages) {
       EXPECT_EQ(receive->bytes()[0], bytes);
       EXPECT_EQ(send->bytes()[0], bytes);
       EXPECT_TRUE(to.holds(seed, 0, bytes));
-      EXPECT_EQ(std::count(to.data() + bytes, to.data() + room, std::byte{0}), ptrdiff_t(room - bytes));
+      EXPECT_TRUE(plait::test::all_are(to.data() + bytes, room - bytes, std::byte{0}));
       p.a.link->release(send);
       p.b.link->release(receive);
     }
@@ -126,7 +127,7 @@ TEST_P(Messages, LongOnesGoStraightToTheirSlots) {
   for (uint8_t seed : {uint8_t(5), uint8_t(6)}) expect_message(p, 1, kLong, seed);
   const auto& memory = *reinterpret_cast<const MessageMemory*>(p.b.memory->data());
   const std::byte* parts = &memory.parts[0][0];
-  EXPECT_TRUE(std::all_of(parts, parts + sizeof memory.parts, [](std::byte b) { return b == std::byte{0}; }));
+  EXPECT_TRUE(plait::test::all_are(parts, sizeof memory.parts, std::byte{0}));
 }
 
 // More of them in use at a time than have numbers: the rest is copied.

@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include <cstring>
 #include <numeric>
 
 namespace plait::collectives::real::test {
@@ -182,11 +183,11 @@ float View::after(uint32_t chunk, uint64_t i) const {
   return sum;
 }
 
-std::vector<float> View::image(bool output, bool after) const {
+void View::image(bool output, bool after, std::vector<float>& image) const {
   uint64_t end = 0;
   for (const auto& parts : parts_)
     for (const Part& part : parts) end = std::max(end, part.offset + part.elements);
-  std::vector<float> image(end + 8, kGap);
+  image.assign(end + 8, kGap);
   auto write = [&](int b, auto&& of) {
     for (uint32_t c = mine_[b].first; c < mine_[b].end(); c++) {
       const Part& part = parts_[b][slot(b == 0 ? Buffer::input : Buffer::output, c)];
@@ -195,7 +196,6 @@ std::vector<float> View::image(bool output, bool after) const {
   };
   if (output == in_place_) write(0, [&](uint32_t c, uint64_t i) { return value(rank_, c, i); });
   if (after) write(1, [&](uint32_t c, uint64_t i) { return this->after(c, i); });
-  return image;
 }
 
 Status call_job(const Job& job, const View& view, int rank, Rank& r) {
@@ -222,23 +222,31 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
   return r.run(call, view.in_place());
 }
 
+namespace {
+Status compare(const Job& job, const char* what, const float* got, const std::vector<float>& want) {
+  if (std::memcmp(got, want.data(), want.size() * sizeof(float)) == 0) return {};
+  size_t i = 0;
+  while (std::memcmp(&got[i], &want[i], sizeof(float)) == 0) i++;
+  return {Code::internal, job.describe() + ": of the " + what + " element " + std::to_string(i) + " is " +
+                              std::to_string(got[i]) + ", not " + std::to_string(want[i])};
+}
+}  // namespace
+
 Status run_job(const Job& job, int rank, Rank& r) {
   const View view(job, rank);
-  const auto input = view.input_before(), output = view.output_before(), want = view.output_after();
+  auto& [input, output, want] = r.images();
+  view.input_before(input);
+  view.output_before(output);
+  view.output_after(want);
   auto* in = reinterpret_cast<float*>(r.input());
   auto* out = reinterpret_cast<float*>(r.output());
-  std::copy(input.begin(), input.end(), in);
-  std::copy(output.begin(), output.end(), out);
+  std::memcpy(in, input.data(), input.size() * sizeof(float));
+  std::memcpy(out, output.data(), output.size() * sizeof(float));
   Status status = call_job(job, view, rank, r);
   if (!status.ok()) return {status.code(), job.describe() + ": " + std::string(status.text())};
-  for (size_t i = 0; i < want.size() && job.collective() != Collective::barrier; i++) {
-    if (out[i] == want[i] && in[i] == input[i]) continue;
-    return {Code::internal, job.describe() + ": element " + std::to_string(i) + " is " +
-                                std::to_string(out[i]) + ", not " + std::to_string(want[i]) +
-                                "; of the input " + std::to_string(in[i]) + ", not " +
-                                std::to_string(input[i])};
-  }
-  return {};
+  if (job.collective() == Collective::barrier) return {};
+  PLAIT_TRY(compare(job, "output", out, want));
+  return compare(job, "input", in, input);
 }
 
 }  // namespace plait::collectives::real::test

@@ -45,9 +45,9 @@ class View {
   Layout layout() const;
   bool in_place() const noexcept { return in_place_; }
   // What lies in the buffers before and after; in place there is but one, the second. Gaps hold -1.
-  std::vector<float> input_before() const { return image(false, false); }
-  std::vector<float> output_before() const { return image(true, false); }
-  std::vector<float> output_after() const { return image(true, true); }
+  void input_before(std::vector<float>& image) const { this->image(false, false, image); }
+  void output_before(std::vector<float>& image) const { this->image(true, false, image); }
+  void output_after(std::vector<float>& image) const { this->image(true, true, image); }
   // To make a call that differs from those of the others.
   std::vector<Part>& inputs() noexcept { return parts_[0]; }
   std::vector<Part>& outputs() noexcept { return parts_[1]; }
@@ -58,7 +58,7 @@ class View {
   float after(uint32_t chunk, uint64_t i) const;
   void lay_evenly();
   void lay_unevenly();
-  std::vector<float> image(bool output, bool after) const;
+  void image(bool output, bool after, std::vector<float>& image) const;
 
   Job job_;
   int rank_;

@@ -1,5 +1,7 @@
 #include "rig.h"
 
+#include <algorithm>
+#include <new>
 #include <thread>
 
 #include "transport/wireup.h"
@@ -17,10 +19,17 @@ Commons* commons_in(std::byte* heap, int rank) {
 }
 }  // namespace
 
+std::byte* Pages::map(size_t bytes) {
+  void* pages =
+      mmap(nullptr, std::max(bytes, size_t(1)), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  return static_cast<std::byte*>(pages);
+}
+
 Rank::Rank(const World& setup, int rank, fake::FakeNetwork& network, transport::test::LocalWorld& local)
     : setup_(setup), rank_(rank), local_(local), peers_(size_t(setup.ranks)), links_(size_t(setup.ranks)) {
   heap_ = Pages(control_bytes(setup.ranks) + 2 * kRoom + kStageBytes);
-  private_.resize(2 * kRoom);
+  private_ = Pages(2 * kRoom);
   fake::FakeOptions own = setup.fabric;
   own.seed += uint64_t(rank) * 1'000'003;  // nonces are drawn from it
   domain_ = network.make_domain("fake" + std::to_string(rank), own);

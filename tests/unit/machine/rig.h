@@ -1,10 +1,10 @@
 // Ranks as threads, each with a real machine over a fake fabric: programs run for real, in one process.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -34,23 +34,22 @@ struct World {
   std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
 };
 
-// Zeroed memory, aligned as lines must be.
+// Zeroed memory, aligned as lines must be. Pages that are never used cost nothing, which with sanitizers is
+// much: each has several of what these note beside it.
 class Pages {
  public:
   Pages() = default;
-  explicit Pages(size_t bytes)
-      : data_(static_cast<std::byte*>(std::aligned_alloc(4096, round_up(bytes, 4096)))), bytes_(bytes) {
-    std::memset(data_.get(), 0, bytes);
-  }
+  explicit Pages(size_t bytes) : data_(map(bytes), Unmap{bytes}) {}
   std::byte* data() const noexcept { return data_.get(); }
-  size_t size() const noexcept { return bytes_; }
+  size_t size() const noexcept { return data_.get_deleter().bytes; }
 
  private:
-  struct Free {
-    void operator()(std::byte* p) const noexcept { std::free(p); }
+  struct Unmap {
+    size_t bytes;
+    void operator()(std::byte* p) const noexcept { munmap(p, bytes); }
   };
-  std::unique_ptr<std::byte, Free> data_;
-  size_t bytes_ = 0;
+  static std::byte* map(size_t bytes);
+  std::unique_ptr<std::byte, Unmap> data_;
 };
 
 // One rank's view of a world. Everything but the constructor belongs to the rank's thread.
@@ -67,6 +66,12 @@ class Rank {
   void poll();
   std::byte* input() noexcept { return buffer(0); }
   std::byte* output() noexcept { return buffer(1); }
+  // What a job has the buffers hold; here, as memory that is used again costs sanitizers less than new memory
+  // does.
+  struct Images {
+    std::vector<float> input, output, want;
+  };
+  Images& images() noexcept { return images_; }
   bool has_commons() const noexcept {
     return setup_.common != World::Common::none && setup_.fabric.mapped && setup_.ranks > 1;
   }
@@ -87,9 +92,9 @@ class Rank {
   const World& setup_;
   const int rank_;
   transport::test::LocalWorld& local_;
-  Pages heap_, shadow_;
-  std::vector<std::byte> private_;
-  std::vector<std::vector<std::byte>> scratch_;
+  Pages heap_, shadow_, private_;
+  std::vector<Pages> scratch_;
+  Images images_;
   std::unique_ptr<transport::Domain> domain_;
   std::unique_ptr<transport::Region> region_, shadow_region_;
   std::vector<Peer> peers_;
