@@ -45,6 +45,12 @@ uint32_t tag_of(const Prepared& p, uint64_t number) noexcept {
   return (p.hash & ~0xffu) | (uint32_t(number) & 0x7f) << 1;
 }
 
+collectives::Store store_of(const Prepared& p) noexcept {
+  using collectives::Store;
+  if (p.in_place) return Store::plain;
+  return p.out_bytes >= (size_t(32) << 20) ? Store::stream : Store::prefetch;
+}
+
 }  // namespace
 
 // The call to run is a copy of what it was prepared as, unless it is already.
@@ -61,7 +67,9 @@ collectives::real::Call& Communicator::take_call(const Prepared& p) noexcept {
 
 bool Communicator::is_volley(const plait_request& request) const noexcept {
   const Prepared& p = *request.prepared;
-  return p.volley.made && p.args.codec == nullptr && request.factor == nullptr && !policy_.crowded;
+  if (!p.volley.made || p.args.codec != nullptr || request.factor != nullptr || policy_.crowded) return false;
+  return !p.volley.mapped || ((p.in_bytes == 0 || arena_->owns(request.args.in, p.in_bytes)) &&
+                              (p.out_bytes == 0 || arena_->owns(request.args.out, p.out_bytes)));
 }
 
 // A small call like an earlier one: nothing is to be found out, or made room for, but where its buffers lie.
@@ -72,6 +80,11 @@ void Communicator::start_volley(const plait_request& request) noexcept {
   call.tag = tag_of(p, request.number);
   if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(request.args.in));
   if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(request.args.out);
+  if (p.volley.mapped) {
+    if (p.in_bytes > 0) call.input = {call.input.data, true, arena_->offset(call.input.data), {}};
+    if (p.out_bytes > 0) call.output = {call.output.data, true, arena_->offset(call.output.data), {}};
+    call.store = store_of(p);
+  }
   machine_->start();
 }
 
@@ -103,7 +116,6 @@ bool Communicator::run_now(plait_request& request) noexcept {
 }
 
 void Communicator::launch(plait_request* request) noexcept {
-  using collectives::Store;
   const Prepared& p = *request->prepared;
   request->state = plait_request::State::running;
   if (is_volley(*request)) {
@@ -127,9 +139,7 @@ void Communicator::launch(plait_request* request) noexcept {
   if (p.out_bytes > 0) call.output = {out, arena_->owns(out, p.out_bytes), arena_->offset(out), {}};
   if (!call.input.shared) expose_plain(call.input, p.in_bytes);
   if (!call.output.shared) expose_plain(call.output, p.out_bytes);
-  call.store = p.in_place                          ? Store::plain
-               : p.out_bytes >= (size_t(32) << 20) ? Store::stream
-                                                   : Store::prefetch;
+  call.store = store_of(p);
   if (policy_.crowded && request->number % kSpreadEvery == 0) spread();
   if (!machine_->ready_for(call)) {
     Status ready = machine_->prepare(call);

@@ -3,13 +3,14 @@
 #include <array>
 #include <cstdlib>
 #include <random>
+#include <vector>
 
 #include "support/ranks.h"
 
 namespace plait::test {
 namespace {
 
-constexpr size_t kMost = 40;  // elements of a block
+constexpr size_t kMostShort = 40, kMost = 20'000;  // elements of a block
 constexpr int kMostRanks = 3;
 
 enum class Kind {
@@ -41,14 +42,17 @@ class Caller {
  public:
   Caller(plait_comm* comm, int rank, int size) : comm_(comm), rank_(rank), size_(size) {}
 
+  // Where the buffers of the next calls lie: room for kMost elements a block.
+  void place(int32_t* in, int32_t* out) { in_ = in, out_ = out; }
+
   // The call of a round, and whether its result is right.
   std::string run(const Shape& s, int round) {
     const size_t blocks = size_t(size_) * s.count;
-    std::fill(out_.begin(), out_.end(), -1);
+    std::fill_n(out_, blocks, -1);
     int32_t* in = place_input(s);
     for (size_t i = 0; i < blocks; i++) in[i] = value(rank_, i, round);
-    if (s.kind == Kind::broadcast && s.in_place && rank_ != s.root) std::fill(out_.begin(), out_.end(), -1);
-    if (call(s, in, out_.data()) != PLAIT_OK) return plait_last_error(comm_);
+    if (s.kind == Kind::broadcast && s.in_place && rank_ != s.root) std::fill_n(out_, blocks, -1);
+    if (call(s, in, out_) != PLAIT_OK) return plait_last_error(comm_);
     return check(s, round);
   }
 
@@ -82,9 +86,7 @@ class Caller {
   static bool may_be_in_place(Kind kind) {
     return kind == Kind::allreduce || kind == Kind::broadcast || kind == Kind::reduce;
   }
-  int32_t* place_input(const Shape& s) {
-    return s.in_place && may_be_in_place(s.kind) ? out_.data() : in_.data();
-  }
+  int32_t* place_input(const Shape& s) { return s.in_place && may_be_in_place(s.kind) ? out_ : in_; }
 
   int32_t reduced(const Shape& s, size_t i, int round) const {
     int32_t all = value(0, i, round);
@@ -139,7 +141,8 @@ class Caller {
 
   plait_comm* comm_;
   int rank_, size_;
-  std::array<int32_t, kMost * kMostRanks> in_{}, out_{};
+  std::vector<int32_t> plain_ = std::vector<int32_t>(2 * kMost * kMostRanks);
+  int32_t *in_ = plain_.data(), *out_ = in_ + kMost * kMostRanks;
 };
 
 unsigned fresh_seed() {
@@ -149,10 +152,12 @@ unsigned fresh_seed() {
   return seed;
 }
 
-Shape random_shape(std::mt19937& random, int size) {
-  constexpr std::array<size_t, 7> kCounts = {0, 1, 2, 3, 14, 15, kMost};
+constexpr std::array<size_t, 7> kShort = {0, 1, 2, 3, 14, 15, kMostShort};
+constexpr std::array<size_t, 7> kLonger = {14, 65, 257, 1024, 1025, 4096, kMost};
+
+Shape random_shape(std::mt19937& random, int size, const std::array<size_t, 7>& counts) {
   return {.kind = Kind(random() % kKinds),
-          .count = kCounts[random() % kCounts.size()],
+          .count = counts[random() % counts.size()],
           .root = int(random() % unsigned(size)),
           .in_place = random() % 2 == 0,
           .is_max = random() % 2 == 0};
@@ -169,14 +174,47 @@ TEST(Again, IsRightInAnyOrder) {
       Caller caller(c.comm, rank, size);
       std::mt19937 random(seed);
       std::vector<Shape> shapes;
-      for (int k = 0; k < 12; k++) shapes.push_back(random_shape(random, size));
+      for (int k = 0; k < 12; k++) shapes.push_back(random_shape(random, size, kShort));
       std::string bad;
       for (int round = 0; round < 15000 && bad.empty();) {
-        if (random() % 16 == 0) shapes[random() % shapes.size()] = random_shape(random, size);
+        if (random() % 16 == 0) shapes[random() % shapes.size()] = random_shape(random, size, kShort);
         const Shape shape = shapes[random() % shapes.size()];
         for (auto times = random() % 4 == 0 ? random() % 20 : 1ul; times > 0 && bad.empty(); times--)
           bad = caller.run(shape, round++);
       }
+      return bad;
+    });
+  }
+}
+
+// Longer ones, with buffers in memory of plait or elsewhere, as each rank likes each time.
+TEST(Again, IsRightWhereverBuffersLie) {
+  const unsigned seed = fresh_seed();
+  for (int ranks : {2, 3}) {
+    const std::string job = fresh_job();
+    run_ranks(processes(ranks), [&](int rank, int size) -> std::string {
+      constexpr size_t kRoom = kMost * kMostRanks + 64;
+      Comm c(job, rank, size);
+      if (c.status != PLAIT_OK) return c.error;
+      void* arena = nullptr;
+      if (plait_mem_alloc(2 * kRoom * sizeof(int32_t), &arena) != PLAIT_OK) return c.last();
+      std::vector<int32_t> plain(2 * kRoom);
+      int32_t* const memory[] = {static_cast<int32_t*>(arena), plain.data()};
+      Caller caller(c.comm, rank, size);
+      std::mt19937 random(seed), own(seed + unsigned(rank) + 1);
+      std::vector<Shape> shapes;
+      for (int k = 0; k < 6; k++) shapes.push_back(random_shape(random, size, kLonger));
+      std::string bad;
+      for (int round = 0; round < 1500 && bad.empty();) {
+        if (random() % 16 == 0) shapes[random() % shapes.size()] = random_shape(random, size, kLonger);
+        const Shape shape = shapes[random() % shapes.size()];
+        for (auto times = random() % 4 == 0 ? random() % 20 : 1ul; times > 0 && bad.empty(); times--) {
+          int32_t* const in = memory[own() % 8 == 0] + own() % 64;
+          caller.place(in, memory[own() % 8 == 0] + kRoom + own() % 64);
+          bad = caller.run(shape, round++);
+        }
+      }
+      (void)plait_mem_free(arena);
       return bad;
     });
   }

@@ -138,8 +138,7 @@ bool Machine::step_common() noexcept {
       if (!status_.ok()) return true;
       common_.pause[spreads()] = kCommonPause;
       start_program();
-      if (!status_.ok()) return true;
-      return round_ ? step_round() : step_actions();
+      return step();
     }
     moved_ = true;
     common_.stage = common_.staged.any ? Common::Stage::staged : Common::Stage::fold;

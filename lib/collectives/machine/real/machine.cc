@@ -78,20 +78,37 @@ void Machine::rest() noexcept {
 
 void Machine::start() noexcept {
   if (!status_.ok()) status_ = Status();
-  is_volley_ = call_.volley != nullptr && call_.volley->made;
+  const bool made = call_.volley != nullptr && call_.volley->made;
+  is_volley_ = made && !call_.volley->mapped;
   if (is_volley_) return start_volley();
+  is_mapped_volley_ = made && lies_mapped();
+  if (is_mapped_volley_) return start_volley();
   if (takes_commons()) return start_common();
   start_program();
 }
 
 void Machine::start_program() noexcept {
+  if (!take_program()) return;
+  const Schedule& s = *call_.schedule;
+  round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
+           call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : most_in_lines());
+  if (round_) {
+    is_volley_ = make_volley(false);
+    return is_volley_ ? start_volley() : start_round();
+  }
+  is_mapped_volley_ = maps_round() && make_volley(true);
+  is_mapped_volley_ ? start_volley() : start_actions();
+}
+
+// False: it does not fit the call, and status() says so.
+bool Machine::take_program() noexcept {
   const Schedule& s = *call_.schedule;
   actions_ = uint32_t(s.actions.size());
   windows_ = s.lanes == 1 ? kStreams : kStreams / s.lanes;
   scratch_slot_ = round_up(call_.layout.largest_segment_bytes(), kGranuleBytes);
   pulls_ = 0;
   if (s.joined || call_.layout.uneven) [[unlikely]] {
-    if (!fits_program()) return;
+    if (!fits_program()) return false;
     // Chunks of one step lie side by side in scratch, too.
     if (s.joined) scratch_slot_ = call_.layout.largest_segment_bytes();
   }
@@ -101,12 +118,11 @@ void Machine::start_program() noexcept {
     wire_slot_ = wire_slot_bytes(*call_.codec, most);
     spare_ = round_up(call_.codec->work_bytes(most), 64);
   }
-  round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
-           call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : most_in_lines());
-  if (round_) {
-    is_volley_ = make_volley();
-    return is_volley_ ? start_volley() : start_round();
-  }
+  return true;
+}
+
+void Machine::start_actions() noexcept {
+  const Schedule& s = *call_.schedule;
   roomy_ =
       roomy_ || call_.layout.segments > 1 || (s.scratch != 0 && scratch_slot_ * s.scratch > kRestingScratch);
   active_count_ = 0;
@@ -132,6 +148,7 @@ bool Machine::step() noexcept {
   moved_ = false;
   if (!status_.ok()) return true;
   if (is_volley_) return step_volley();
+  if (is_mapped_volley_) return step_mapped();
   if (common_.stage != Common::Stage::none) return step_common();
   return round_ ? step_round() : step_actions();
 }

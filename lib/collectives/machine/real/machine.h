@@ -164,18 +164,35 @@ class Machine {
 
   int32_t peer_awaited(const Enabled& e) const noexcept;
   void start_program() noexcept;
+  bool take_program() noexcept;
+  void start_actions() noexcept;
   bool step_actions() noexcept;
   void start_round() noexcept;
   bool step_round() noexcept;
   Volley::Here here(Place place) const noexcept;
   static std::byte* at(const Volley::Here& here) noexcept;
-  bool make_volley() noexcept;
+  bool maps_round() const noexcept;
+  bool may_map(const Action& a, size_t bytes) const noexcept;
+  bool make_volley(bool mapped) noexcept;
   void start_volley() noexcept;
   bool step_volley() noexcept;
   bool volley_waits(const Action* of, uint32_t before) noexcept;
   bool send_line(const Volley::Send& send) noexcept;
   bool all_landed(const Volley::Fold& f) noexcept;
   void fold_volley(const Volley::Fold& f) noexcept;
+  void fold_inputs(const Volley::Fold& f, const std::byte* const* inputs, std::byte* to,
+                   Store store) const noexcept {
+    call_.fold({inputs, f.count, &to, 1, f.bytes >> call_.layout.element_shift,
+                f.action->last ? call_.ranks : 0, store, f.action->own, &call_.op});
+  }
+  bool lies_mapped() const noexcept;
+  bool step_mapped() noexcept;
+  bool tell_place(Volley::Send& send) noexcept;
+  void copy_own() noexcept;
+  bool find_places(const Volley::Fold& f) noexcept;
+  bool find_place(Volley::Operand& operand, size_t bytes) noexcept;
+  void fold_mapped(const Volley::Fold& f) noexcept;
+  void leave_volley() noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
   bool land_mapped(const Action& a, int32_t peer, Arrival& arrival, size_t bytes) noexcept;
   void begin_segment(uint32_t w, uint32_t segment) noexcept;
@@ -275,10 +292,11 @@ class Machine {
   uint32_t segments_left_ = 0;
   bool moved_ = false;
   Common common_;
-  bool round_ = false;          // the call runs as one round ...
-  uint32_t round_at_ = 0;       // ... and this is next in Schedule::round, or in the volley ...
-  bool is_volley_ = false;      // ... that it is
-  uint32_t volley_landed_ = 0;  // operands of the fold that is awaited which have landed
+  bool round_ = false;             // the call runs as one round ...
+  uint32_t round_at_ = 0;          // ... and this is next in Schedule::round, or in the volley ...
+  bool is_volley_ = false;         // ... that it is ...
+  bool is_mapped_volley_ = false;  // ... of lines, or mapped
+  uint32_t volley_landed_ = 0;     // operands of the fold that is awaited which have landed
   Bound scratch_;
   const Schedule* ready_for_ = nullptr;  // what prepare() was last called for ...
   size_t ready_bytes_ = 0;               // ... the largest segment it made room for ...

@@ -28,7 +28,7 @@ std::byte* Machine::at(const Volley::Here& here) noexcept { return here.buffer->
 
 // Of a round. Later calls need nothing that prepare() made room for, as they keep nothing in scratch (a
 // barrier has it, and no bytes to keep). False: it is none.
-bool Machine::make_volley() noexcept {
+bool Machine::make_volley(bool mapped) noexcept {
   const bool keeps = call_.schedule->scratch > 0 && call_.layout.largest_segment_bytes() > 0;
   if (call_.volley == nullptr || keeps) return false;
   const Schedule& s = *call_.schedule;
@@ -36,14 +36,16 @@ bool Machine::make_volley() noexcept {
   if (v.sends.capacity() < s.round.size() || v.folds.capacity() < s.round.size() ||
       v.operands.capacity() < s.sources.size())
     return false;
+  v.made = false;
   v.sends.clear();
   v.operands.clear();
   v.folds.clear();
+  v.mapped = mapped;
   window_[0].segment = 0;
   for (uint32_t i : s.round) {
     const Action& a = s.actions[i];
     const auto bytes = uint32_t(call_.layout.bytes(a.sized_by, a.chunk, a.count, 0));
-    if (bytes > kLinePayload || a.pieces > 0) return false;
+    if (a.pieces > 0 || !(mapped ? may_map(a, bytes) : bytes <= kLinePayload)) return false;
     const Source* sources = &s.sources[a.first_source];
     if (a.kind == Kind::send) {
       v.sends.push_back({links_[size_t(a.peer)].mailbox, here(sources->place), bytes, &a});
@@ -51,9 +53,10 @@ bool Machine::make_volley() noexcept {
     }
     v.folds.push_back({&a, here(a.dst), bytes, uint32_t(v.operands.size()), a.sources});
     for (uint32_t k = 0; k < a.sources; k++) {
-      const bool is_here = sources[k].peer == kLocal;
-      v.operands.push_back({is_here ? nullptr : &links_[size_t(sources[k].peer)].mailbox->in(0),
-                            is_here ? here(sources[k].place) : Volley::Here{}});
+      const int32_t peer = sources[k].peer;
+      const bool is_here = peer == kLocal;
+      v.operands.push_back({is_here ? nullptr : &links_[size_t(peer)].mailbox->in(0),
+                            is_here ? here(sources[k].place) : Volley::Here{}, peer});
     }
   }
   return v.made = true;
@@ -122,8 +125,7 @@ void Machine::fold_volley(const Volley::Fold& f) noexcept {
   if (f.action->kind != Kind::fold) {
     if (to != inputs[0]) copy_values(to, inputs[0], f.bytes);
   } else if (f.bytes > 0) {
-    call_.fold({inputs, f.count, &to, 1, f.bytes >> call_.layout.element_shift,
-                f.action->last ? call_.ranks : 0, Store::plain, f.action->own, &call_.op});
+    fold_inputs(f, inputs, to, Store::plain);
   }
   for (uint32_t k = 0; k < f.count; k++) {
     if (operands[k].in == nullptr) continue;

@@ -1,6 +1,8 @@
-// A volley: a round (Schedule::round) whose messages fit a line each, with all worked out that calls alike
+// A volley: a round (Schedule::round) whose messages take a line each, with all worked out that calls alike
 // have in common: which line goes where, and what is folded from where. What is left to a call are copies,
-// looks at lines and folds; latency is measured with nothing else.
+// looks at lines and folds; latency is measured with nothing else. A message fits its line; or, in a mapped
+// volley, each is longer and lies in memory that its receiver maps: the line says where, and the receiver
+// reads it there.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +27,13 @@ struct Volley {
     Here from;
     uint32_t bytes;
     const Action* action;
+    uint32_t line = 0;  // mapped: that told of it, by number
   };
   struct Operand {
     transport::Inbox* in;  // null: it is here
     Here here;
+    int32_t peer = kLocal;
+    const std::byte* there = nullptr;  // mapped: where it lies this time
   };
   struct Fold {
     const Action* action;
@@ -36,7 +41,7 @@ struct Volley {
     uint32_t bytes;
     uint32_t first, count;  // of `operands`
   };
-  bool made = false;
+  bool made = false, mapped = false;
   std::vector<Send> sends;
   std::vector<Operand> operands;
   std::vector<Fold> folds;

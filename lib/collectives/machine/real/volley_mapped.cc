@@ -1,0 +1,148 @@
+// Mapped volleys: a rank tells where its messages lie, reads those that it is told of, and waits until all of
+// its own were read. Where a peer sends in another way, because its memory is plain, the call goes on as the
+// program that it is.
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "collectives/machine/real/descriptor.h"
+#include "collectives/machine/real/machine.h"
+
+namespace plait::collectives::real {
+
+using namespace transport;
+
+// May the call be one, if all its messages may?
+bool Machine::maps_round() const noexcept {
+  return call_.volley != nullptr && !call_.schedule->round.empty() && call_.layout.segments == 1 &&
+         !call_.layout.uneven && call_.codec == nullptr && !call_.network;
+}
+
+// Nothing waits for its messages to be read, and there is one at most between two ranks.
+bool Machine::may_map(const Action& a, size_t bytes) const noexcept {
+  if (bytes <= kInlineMappedBytes || a.waits > 0 || a.dead || a.kind > Kind::copy) return false;
+  const Source* const sources = &call_.schedule->sources[a.first_source];
+  if (a.kind == Kind::send)
+    return a.lane == 0 && a.ordinal == 0 && stays(links_[size_t(a.peer)], bound(sources->place.in()), bytes);
+  return std::all_of(sources, sources + a.sources, [&](const Source& s) {
+    return s.peer == kLocal || (s.lane == 0 && s.ordinal == 0 && links_[size_t(s.peer)].shared != nullptr);
+  });
+}
+
+// Of one that is made: do the messages of this call lie where peers map them?
+bool Machine::lies_mapped() const noexcept {
+  const auto& sends = call_.volley->sends;
+  return std::all_of(sends.begin(), sends.end(),
+                     [](const Volley::Send& send) { return send.from.buffer->shared; });
+}
+
+// round_at_ counts sends that were told of, folds whose operands were found, and sends that were read.
+bool Machine::step_mapped() noexcept {
+  Volley& v = *call_.volley;
+  const uint32_t before = round_at_, sends = uint32_t(v.sends.size()), all = sends + uint32_t(v.folds.size());
+  for (; round_at_ < sends; round_at_++) {
+    if (!tell_place(v.sends[round_at_])) return volley_waits(v.sends[round_at_].action, before);
+  }
+  if (before < sends) copy_own();
+  if (round_at_ < all) {
+    for (; round_at_ < all; round_at_++) {
+      const Volley::Fold& f = v.folds[round_at_ - sends];
+      if (find_places(f)) continue;
+      return is_mapped_volley_ ? volley_waits(f.action, before) : false;
+    }
+    for (const Volley::Fold& f : v.folds) {
+      if (sends == 0 || f.action->kind != Kind::copy) fold_mapped(f);
+    }
+  }
+  for (; round_at_ < all + sends; round_at_++) {
+    const Volley::Send& send = v.sends[round_at_ - all];
+    if (!send.mailbox->out(0).consumed(send.line)) return volley_waits(send.action, before);
+  }
+  moved_ = round_at_ != before;  // as step_volley()
+  active_count_ = 0;
+  return true;
+}
+
+bool Machine::tell_place(Volley::Send& send) noexcept {
+  Outbox& out = send.mailbox->out(0);
+  if (!out.room(1)) return false;
+  fill_descriptor(*send.action, 0, kMapped, send.from.buffer->offset + send.from.offset);
+  out.publish(call_.tag | kDescriptorBit);
+  send.line = out.sent();
+  send.mailbox->notify();
+  return true;
+}
+
+// While lines are on their way.
+void Machine::copy_own() noexcept {
+  for (const Volley::Fold& f : call_.volley->folds) {
+    if (f.action->kind != Kind::copy) continue;
+    const std::byte* const from = at(call_.volley->operands[f.first].here);
+    if (std::byte* to = at(f.to); to != from) copy_to_all(from, &to, 1, f.bytes, call_.store);
+  }
+}
+
+// False: one is not there yet; or the call is no volley any more.
+bool Machine::find_places(const Volley::Fold& f) noexcept {
+  for (; volley_landed_ < f.count; volley_landed_++) {
+    Volley::Operand& operand = call_.volley->operands[f.first + volley_landed_];
+    if (operand.in != nullptr && !find_place(operand, f.bytes)) return false;
+  }
+  volley_landed_ = 0;
+  return true;
+}
+
+bool Machine::find_place(Volley::Operand& operand, size_t bytes) noexcept {
+  uint32_t tag = 0;
+  const Line* const line = operand.in->peek(call_.tag | kDescriptorBit);
+  if (line == nullptr) {
+    // Of this call, and no descriptor: what peers send otherwise is not for a volley.
+    if (operand.in->peek_tag(&tag) && tag == call_.tag) leave_volley();
+    return false;
+  }
+  Descriptor d;
+  std::memcpy(&d, line->payload, sizeof d);
+  const Link& link = links_[size_t(operand.peer)];
+  if (d.kind != kMapped || !in_bounds(d.offset, bytes, link.shared_bytes)) {
+    leave_volley();
+    return false;
+  }
+  link.mailbox->out(0).acknowledged(d.lines, d.parts);
+  operand.there = link.shared + d.offset;
+  return true;
+}
+
+void Machine::fold_mapped(const Volley::Fold& f) noexcept {
+  const Volley::Operand* operands = &call_.volley->operands[f.first];
+  const std::byte* inputs[kMaxOperands];
+  for (uint32_t k = 0; k < f.count; k++)
+    inputs[k] = operands[k].in == nullptr ? at(operands[k].here) : operands[k].there;
+  std::byte* to = at(f.to);
+  if (f.action->kind == Kind::fold) {
+    fold_inputs(f, inputs, to, call_.store);
+  } else if (to != inputs[0]) {
+    copy_to_all(inputs[0], &to, 1, f.bytes, call_.store);
+  }
+  for (uint32_t k = 0; k < f.count; k++) {
+    if (operands[k].in == nullptr) continue;
+    operands[k].in->consume(1);
+    (void)operands[k].in->credit();
+    links_[size_t(operands[k].peer)].mailbox->notify();
+  }
+}
+
+// All messages were told of, and none was read.
+void Machine::leave_volley() noexcept {
+  is_mapped_volley_ = round_ = false;
+  moved_ = true;
+  if (!take_program()) return;
+  start_actions();
+  for (const Volley::Send& send : call_.volley->sends) {
+    Run& r = run_of(0, uint32_t(send.action - call_.schedule->actions.data()));
+    r.awaited = send.line;
+    r.phase = Phase::acknowledged;
+    ordinals(send.action->peer, 0).sent++;
+  }
+}
+
+}  // namespace plait::collectives::real
