@@ -21,9 +21,9 @@ SLOWEST = 4  # tests of a folder that are named
 STATE = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 
-def cases_of(stdout):
+def cases_of(stdout, end_of_program):
     """(name, state, text in between) of each GoogleTest case that a program printed. One that began and never ended
-    has failed: the program died in it."""
+    has failed: the program died in it, as end_of_program says."""
     found, name, text = [], None, []
     for line in stdout.splitlines():
         begin, end = CASE_BEGIN.match(line), CASE_END.match(line)
@@ -35,7 +35,7 @@ def cases_of(stdout):
         elif name:
             text.append(line)
     if name:
-        found.append((name, "failed", text + ["the program ended in this test"]))
+        found.append((name, "failed", text + [end_of_program]))
     return found
 
 
@@ -52,7 +52,9 @@ def results_of(test):
     result, name = test["result"], name_of(test)
     output = test.get("stdout", "").rstrip("\n") + "\n" + test.get("stderr", "")
     good = result in ("OK", "EXPECTEDFAIL")
-    found = [(f"{name}: {case}", state, reason_of(text)) for case, state, text in cases_of(test.get("stdout", ""))]
+    # A case's words may still be in the program's buffer when it is killed.
+    late = f"it had not ended after {test['duration']:.0f} s, and was killed" if result == "TIMEOUT" else "the program ended in this test"
+    found = [(f"{name}: {case}", state, reason_of(text)) for case, state, text in cases_of(test.get("stdout", ""), late)]
     if found:
         if not good and result != "SKIP" and not any(state == "failed" for _, state, _ in found):
             found.append((name, "failed", f"{result}, though no single test failed"))
