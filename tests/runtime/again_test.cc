@@ -220,6 +220,34 @@ TEST(Again, IsRightWhereverBuffersLie) {
   }
 }
 
+// How a call goes depends on what all ranks know, not on where one has its buffers: of calls that may be done
+// in memory that all share, each rank has them now here, now there, for longer than that is not tried again.
+TEST(Again, IsRightThoughOneRankMovesItsBuffers) {
+  const unsigned seed = fresh_seed();
+  for (const Kind kind : {Kind::broadcast, Kind::allreduce}) {
+    const std::string job = fresh_job();
+    run_ranks(processes(2), [&](int rank, int size) -> std::string {
+      constexpr size_t kCount = 1024, kRoom = 2 * kCount;
+      Comm c(job, rank, size);
+      if (c.status != PLAIT_OK) return c.error;
+      void* arena = nullptr;
+      if (plait_mem_alloc(2 * kRoom * sizeof(int32_t), &arena) != PLAIT_OK) return c.last();
+      std::vector<int32_t> plain(2 * kRoom);
+      int32_t* const memory[] = {static_cast<int32_t*>(arena), plain.data()};
+      Caller caller(c.comm, rank, size);
+      std::mt19937 own(seed + unsigned(rank));
+      std::string bad;
+      for (int round = 0; round < 400 && bad.empty(); round++) {
+        int32_t* const in = memory[own() % 4 == 0];
+        caller.place(in, memory[own() % 4 == 0] + kRoom);
+        bad = caller.run({.kind = kind, .count = kCount}, round);
+      }
+      (void)plait_mem_free(arena);
+      return bad;
+    });
+  }
+}
+
 // After good calls of a kind, one that is wrong in a single point.
 TEST(Again, AWrongCallIsRefused) {
   const std::string job = fresh_job();

@@ -116,7 +116,8 @@ inline std::string host_of(int rank) {
 // A communicator of a test's rank.
 class Comm {
  public:
-  Comm(const std::string& job, int rank, int size, int64_t timeout_ms = 60'000) {
+  // Less than any test may take: what hangs is told of before it is killed.
+  Comm(const std::string& job, int rank, int size, int64_t timeout_ms = 40'000) {
     if (plait_init(nullptr) != PLAIT_OK) return;
     plait_comm_config config{};
     config.struct_size = sizeof config;

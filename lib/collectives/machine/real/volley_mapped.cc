@@ -12,10 +12,11 @@ namespace plait::collectives::real {
 
 using namespace transport;
 
-// May the call be one, if all its messages may?
+// May the call be one, if all its messages may? Not if it may be done on the commons: whether it is must be
+// found alike on all ranks, and where its buffers lie differs.
 bool Machine::maps_round() const noexcept {
   return call_.volley != nullptr && !call_.schedule->round.empty() && call_.layout.segments == 1 &&
-         !call_.layout.uneven && call_.codec == nullptr && !call_.network;
+         !call_.layout.uneven && call_.codec == nullptr && !call_.network && !call_.common;
 }
 
 // Nothing waits for its messages to be read, and there is one at most between two ranks.
