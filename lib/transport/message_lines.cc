@@ -17,6 +17,7 @@ MessageLine& MessageLines::next(LineKind kind) noexcept {
 uint32_t MessageLines::publish() noexcept {
   MessageLine& line = wiring_.shadow->lines[tail_ % kMessageLines];
   told_.lines = consumed.lines;
+  urgent_ = false;
   line.lines = uint16_t(consumed.lines);
   line.turn = message_turn(tail_);
   if (!holds_key(line.kind)) {  // which takes the place of the rest
@@ -29,6 +30,7 @@ uint32_t MessageLines::publish() noexcept {
 void MessageLines::place(MessageLine& line, const std::byte* data, uint32_t bytes) noexcept {
   const uint32_t n = units_of(bytes), at = place_units(units_, n);
   units_ = at + n;
+  short_ = tail_ + 1;
   if (bytes == 0) return;
   if (bytes <= kInlineBytes) {
     std::memcpy(line.payload(), data, bytes);
@@ -146,7 +148,8 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
 }
 
 bool MessageLines::owes(bool streamed) const noexcept {
-  return consumed.lines - told_.lines >= kMessageLines / 4 || consumed.units - told_.units >= kUnits / 4 ||
+  return urgent_ || consumed.lines - told_.lines >= kMessageLines / 4 ||
+         consumed.units - told_.units >= kUnits / 4 ||
          (streamed && consumed.parts - told_.parts >= kStreamParts / 2);
 }
 

@@ -55,6 +55,9 @@ class MessageLines {
   bool room_for_units(uint32_t bytes) const noexcept {
     return place_units(units_, units_of(bytes)) + units_of(bytes) - theirs_.units <= kUnits;
   }
+  // Has the peer said that it read all short messages? What they took of its units is held then by messages
+  // that nobody takes, and else may come back without any being taken.
+  bool all_read() const noexcept { return int32_t(theirs_.lines - short_) >= 0; }
   // Fills the payload of next(), with `bytes` bytes that it copies.
   void place(MessageLine& line, const std::byte* data, uint32_t bytes) noexcept;
 
@@ -89,6 +92,8 @@ class MessageLines {
   uint32_t parts() const noexcept { return parts_; }
 
   MessageCredit consumed;  // what this side consumed
+  // The peer may wait to know that the lines now taken were read.
+  void tell_soon() noexcept { urgent_ = true; }
   // Enough that the peer might wait for it? `streamed`: it sends parts now. Else whatever makes it send some
   // tells it.
   bool owes(bool streamed) const noexcept;
@@ -106,7 +111,9 @@ class MessageLines {
   MessageWiring wiring_;
   uint32_t tail_ = 0, posted_ = 0, left_ = 0, units_ = 0, parts_ = 0;  // written
   uint32_t arrived_ = 0;  // the peer's, not mapped: as its signals said last
+  uint32_t short_ = 0;    // lines up to the latest short message
   MessageCredit theirs_, told_;
+  bool urgent_ = false;
   // Of each line that is not posted: the units to put before it.
   struct Payload {
     uint32_t unit = 0, bytes = 0;

@@ -36,9 +36,10 @@ void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t byt
     std::memcpy(to.payload(), data, bytes);
   }
   told_ = consumed;
+  urgent_ = false;
   message_head(to).store(head_word(LineKind::eager, consumed.lines, message_turn(tail_)),
                          std::memory_order_release);
-  posted_ = left_ = ++tail_;
+  posted_ = left_ = short_ = ++tail_;
   prefetch_for_write(&wiring_.mapped->lines[(tail_ + kLinesAhead) % kMessageLines]);
   wiring_.endpoint->notify();
 }

@@ -97,6 +97,7 @@ const char* MessageReceives::take_eager(const MessageLine& line) noexcept {
   const auto bytes = uint32_t(line.fields.bytes);
   uint32_t unit = 0;
   if (!units_.take(bytes, unit)) return "more messages than there is room for";
+  if (units_.held() >= kUnits / 2) lines_.tell_soon();
   MessageLine copy = line;
   const std::byte* from = bytes <= kInlineBytes ? copy.payload() : wiring_.own->units[unit % kUnits];
   const uint16_t slot = waiting_for(line.fields.tag);

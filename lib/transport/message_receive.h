@@ -31,6 +31,7 @@ class UnitLedger {
     return true;
   }
   uint32_t given() const noexcept { return tail_; }
+  uint32_t held() const noexcept { return head_ - tail_; }
 
  private:
   void note(uint32_t from, uint32_t to, bool free) noexcept;

@@ -53,10 +53,14 @@ bool MessageSends::advance() noexcept {
   return moved;
 }
 
-// Messages count where they are announced: from there on they meet the peer's receives.
+// Messages count where they are announced: from there on they meet the peer's receives. A short one waits for
+// units that may come back; those that messages hold which nobody takes may never, and it asks.
 bool MessageSends::announce(Send& send) noexcept {
   if (!lines_.room()) return false;
-  if (send.data.bytes <= kEagerBytes && lines_.room_for_units(uint32_t(send.data.bytes))) {
+  const bool is_short = send.data.bytes <= kEagerBytes,
+             fits = is_short && lines_.room_for_units(uint32_t(send.data.bytes));
+  if (is_short && !fits && !lines_.all_read()) return false;
+  if (fits) {
     announce_eager(send);
     count_message(send.tag, kNoIndex);
   } else {

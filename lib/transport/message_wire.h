@@ -19,7 +19,7 @@ constexpr uint32_t kMessageSlots = 256;   // of outstanding receives, of a link
 constexpr uint32_t kMessageRegions = 64;  // of the peer that are known at a time
 constexpr uint32_t kNoRegion = 0xffff;
 constexpr uint32_t kUnitBytes = 256;
-constexpr uint32_t kUnits = 256;            // a power of two
+constexpr uint32_t kUnits = 512;            // a power of two
 constexpr uint32_t kEagerBytes = 8 * 1024;  // longer messages wait until there is room for them where they go
 constexpr uint32_t kInlineBytes = 32;       // these lie in their line
 constexpr uint32_t kStreamPartBytes = 16 * 1024;
@@ -95,7 +95,7 @@ struct MessageMemory {
   std::byte parts[kStreamParts][kStreamPartBytes];
   MessageShare shares[kMessageShares];  // touched where memory is mapped
 };
-static_assert(sizeof(MessageMemory) == 152 * 1024);
+static_assert(sizeof(MessageMemory) == 216 * 1024);
 
 // Counters of an endpoint, from the link's first one: lines landed; pieces and parts landed. The first is
 // even and the second odd, so that TCP does not let lines wait behind bulk.

@@ -182,6 +182,35 @@ TEST_P(Messages, Point10_RepeatsOfATagStayInOrder) {
   EXPECT_TRUE(a.holds(1) && b.holds(2, 0, 50) && c.holds(3, 0, 60));
 }
 
+// Short ones that nobody takes fill all the room there is for such, in both directions; another comes past
+// them all the same.
+TEST_P(Messages, ShortOnesThatNobodyTakesHoldUpNoOther) {
+  for (bool mapped : {true, false}) {
+    for (size_t bytes : {size_t(kUnitBytes) * 3, size_t(5000), size_t(kEagerBytes)}) {
+      Pair& p = pair(0, 1, mapped);
+      const size_t many = std::min<size_t>(kUnits / units_of(uint32_t(bytes)) + 5, kMessageSends - 1);
+      std::vector<MessageRequest*> sends[2];
+      Party* const ends[] = {&p.a, &p.b};
+      for (int e : {0, 1}) {
+        for (size_t i = 0; i <= many; ++i)
+          sends[e].push_back(ends[e]->link->send(i == many ? 2 : 1, slice(source(e, bytes, uint8_t(i)))));
+      }
+      const auto take = [&](int e, size_t i) {
+        Party& to = *ends[1 - e];
+        Buffer& place = target(1 - e, bytes);
+        MessageRequest* const r = to.link->receive(i == many ? 2 : 1, slice(place));
+        EXPECT_TRUE(finish(r) && finish(sends[e][i])) << "message " << i << " of " << bytes << " bytes";
+        EXPECT_TRUE(place.holds(uint8_t(i))) << "message " << i << " of " << bytes << " bytes";
+        to.link->release(r);
+        ends[e]->link->release(sends[e][i]);
+        return !HasFailure();
+      };
+      ASSERT_TRUE(take(0, many) && take(1, many));
+      for (size_t i = 0; i < many; ++i) ASSERT_TRUE(take(0, i) && take(1, i));
+    }
+  }
+}
+
 // Oldest first, newest first, and all in turn.
 TEST_P(Messages, Point11_AnyOrderOfTestingWorks) {
   Pair& p = pair();
