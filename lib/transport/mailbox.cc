@@ -55,7 +55,7 @@ bool signal_up_to(const Wire& wire, std::initializer_list<Sum> sums) noexcept {
   constexpr size_t kMost = 2;
   for (;;) {
     Transfer transfers[kMost];
-    uint32_t* of[kMost];
+    uint32_t* of[kMost] = {};
     size_t n = 0;
     for (const Sum& sum : sums) {
       if (sum.from == sum.to) continue;
