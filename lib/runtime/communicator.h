@@ -85,16 +85,21 @@ class Communicator {
   Result<plait_request*> make(const Args& args, bool persistent);
   // A request of an earlier call, released, for which `given`, not checked, is as good: the same but for
   // where equally distant buffers lie. Null: make() one.
+  plait_request* again(const EvenCall& given) noexcept;
   // May a request of again() be run_now()?
   bool may_run_now(const plait_request& request) const noexcept;
   // Runs it to its end, and releases it, if that comes soon. False: it is started; wait() for it.
   bool run_now(plait_request& request) noexcept;
-  plait_request* again(const EvenCall& given) noexcept;
   // A request of a send or receive that was checked, of a communicator that is not broken.
   plait_request* make_message(Letter::Kind kind, int32_t peer, int32_t tag, std::byte* data, size_t bytes);
   // A short message without a request: done. False: nothing happened, and it needs one.
   bool send_now(int32_t peer, int32_t tag, const std::byte* data, size_t bytes) noexcept;
   bool receive_now(int32_t peer, int32_t tag, std::byte* data, size_t bytes) noexcept;
+  // The same of a message that must be there already; `moved`: its length.
+  bool receive_landed(int32_t peer, int32_t tag, std::byte* data, size_t bytes, size_t& moved) noexcept;
+  // What its user holds of a short message of `moved` bytes that is done: nothing else is known of it, so all
+  // that are held at a time may have the same one.
+  plait_request* brief(size_t moved);
   // What a plan of a collective could run, the best one first; the same for people.
   std::vector<collectives::Weighed> candidates(const plait_request& plan);
   std::string explain(const plait_request& plan);
@@ -224,6 +229,9 @@ class Communicator {
   // messages.cc
   void start_message(plait_request* request) noexcept;
   transport::MessageLink* link_now(int32_t rank) noexcept;
+  bool may_receive_now(size_t bytes) const noexcept;
+  bool take_landed(transport::MessageLink& link, int32_t tag, std::byte* data, size_t bytes,
+                   size_t& moved) noexcept;
   bool advance_messages() noexcept;
   bool drive_messages() noexcept;
   bool connect_for_messages() noexcept;
@@ -328,6 +336,7 @@ class Communicator {
   plait_request* head_ = nullptr;                 // the running one and those behind it
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
+  plait_request* brief_ = nullptr;              // the latest of brief(), while it is held
   std::array<plait_request*, kReady> ready_{};  // released, not among free_: for again(), by hash
   const Prepared* called_ = nullptr;            // of which machine_->call() is a copy
   std::deque<plait_request> requests_;

@@ -12,6 +12,8 @@
 #include "runtime/queue/queue.h"
 
 namespace plait::runtime {
+
+std::atomic<bool> has_forked{false};
 namespace {
 
 struct Library {
@@ -27,13 +29,12 @@ Library& library() {
 }
 
 std::atomic<bool> g_ready{false};
-std::atomic<bool> g_forked{false};
 
 thread_local std::string t_error;
 thread_local std::string t_shown;
 
 void after_fork_in_child() {
-  if (g_ready.load()) g_forked.store(true);
+  if (g_ready.load()) has_forked.store(true);
 }
 
 }  // namespace
@@ -51,8 +52,6 @@ plait_status report(Communicator& comm, const Status& status) noexcept {
 const char* thread_error() noexcept { return t_error.c_str(); }
 
 void set_thread_error(std::string_view text) noexcept { t_error = text; }
-
-bool forked() noexcept { return g_forked.load(std::memory_order_relaxed); }
 
 Status check_ready() noexcept {
   if (forked()) {
@@ -83,7 +82,7 @@ Status finalise() noexcept {
     forget_enlisted();
     forget_operators(true);
     g_ready.store(false);
-    g_forked.store(false);
+    has_forked.store(false);
     return {};
   }
   std::set<plait_comm*> left;

@@ -2,6 +2,7 @@
 // regions.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -36,7 +37,8 @@ void set_thread_error(std::string_view text) noexcept;
 // Code::state when plait_init was not called, or this is a forked child of the process that did.
 Status check_ready() noexcept;
 // True in a child forked after plait_init. A plain load.
-bool forked() noexcept;
+extern std::atomic<bool> has_forked;
+inline bool forked() noexcept { return has_forked.load(std::memory_order_relaxed); }
 
 Status initialise() noexcept;
 Status finalise() noexcept;

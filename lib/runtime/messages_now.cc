@@ -29,19 +29,46 @@ bool Communicator::send_now(int32_t rank, int32_t tag, const std::byte* data, si
   return sent;
 }
 
-// Nothing is stored to the peer's memory: it needs no gate. What may be longer is to be known to the sender soon.
+// Nothing is stored to the peer's memory: it needs no gate. What may be longer is to be known to the sender
+// soon.
 bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_t bytes) noexcept {
-  if (bytes > transport::kEagerBytes || messages_.busy() || head_ != nullptr || policy_.crowded) return false;
-  transport::MessageLink* const link = link_now(rank);
+  transport::MessageLink* const link = may_receive_now(bytes) ? link_now(rank) : nullptr;
   if (link == nullptr) return false;
   for (uint32_t look = 0; !link->has_landed(); look++) {
     if (look == kLooks) return false;
     if (look >= Waiter::kEager) cpu_relax();
   }
   size_t moved = 0;
-  if (!link->receive_now(uint32_t(tag), data, bytes, moved)) return false;
-  if (link->owes_credit()) (void)drive_messages();
+  return take_landed(*link, tag, data, bytes, moved);
+}
+
+bool Communicator::receive_landed(int32_t rank, int32_t tag, std::byte* data, size_t bytes,
+                                  size_t& moved) noexcept {
+  transport::MessageLink* const link = may_receive_now(bytes) ? link_now(rank) : nullptr;
+  return link != nullptr && link->has_landed() && take_landed(*link, tag, data, bytes, moved);
+}
+
+bool Communicator::may_receive_now(size_t bytes) const noexcept {
+  return bytes <= transport::kEagerBytes && !messages_.busy() && head_ == nullptr && !policy_.crowded;
+}
+
+bool Communicator::take_landed(transport::MessageLink& link, int32_t tag, std::byte* data, size_t bytes,
+                               size_t& moved) noexcept {
+  if (!link.receive_now(uint32_t(tag), data, bytes, moved)) return false;
+  if (link.owes_credit()) (void)drive_messages();
   return true;
+}
+
+plait_request* Communicator::brief(size_t moved) {
+  if (brief_ != nullptr && brief_->letter.moved == moved) {
+    brief_->holders++;
+    return brief_;
+  }
+  plait_request* const request = make_message(Letter::Kind::send, config_.rank, 0, nullptr, moved);
+  request->letter.moved = moved;
+  request->result = Status();
+  request->state = plait_request::State::done;
+  return brief_ = request;
 }
 
 }  // namespace plait::runtime

@@ -106,6 +106,7 @@ struct plait_request {
   State state = State::idle;
   bool persistent = false;
   bool came_again = false;  // it is of Communicator::again()
+  uint32_t holders = 1;     // calls that were given it, and have not freed it
   plait::runtime::Communicator* comm = nullptr;
   plait::runtime::queue::Queue* queue = nullptr;  // of a pushed tensor: what moves it, not `comm`
   plait_request* next = nullptr;                  // in the queue, or in the free list

@@ -30,6 +30,7 @@ plait_request* Communicator::take_request(bool persistent) {
     free_ = request->next;
   }
   request->magic = plait_request::kMagic;
+  request->holders = 1;
   request->tensor = nullptr;
   request->low_rank = nullptr;
   request->factor = nullptr;
@@ -43,10 +44,15 @@ plait_request* Communicator::take_request(bool persistent) {
 }
 
 void Communicator::release(plait_request* request) noexcept {
-  let_go(request->args.custom);
-  request->args.custom = nullptr;
+  if (--request->holders != 0) return;
   request->magic = 0;
   if (waited_ == request) waited_ = nullptr;
+  if (request->is_message()) {
+    if (brief_ == request) brief_ = nullptr;
+    return put_away(request);
+  }
+  let_go(request->args.custom);
+  request->args.custom = nullptr;
   if (!may_come_again(*request)) return put_away(request);
   const Args& a = request->args;
   plait_request*& place = ready_[place_of(a.collective, a.root, a.count)];
@@ -74,6 +80,7 @@ plait_request* Communicator::again(const EvenCall& given) noexcept {
   if (!same) return nullptr;
   place = nullptr;
   request->magic = plait_request::kMagic;
+  request->holders = 1;
   request->state = plait_request::State::idle;
   request->came_again = true;
   a.in = given.in;

@@ -76,11 +76,28 @@ class MessageLines {
     const MessageLine& next = wiring_.own->lines[consumed.lines % kMessageLines];
     return uint16_t(message_head(next).load(std::memory_order_relaxed) >> 48) == message_turn(consumed.lines);
   }
+  // Mapped: fetches the `ahead`-th line from the next one on, which the peer should have written: one that it
+  // has not yet is taken away from it.
+  void fetch(uint32_t ahead) const noexcept {
+    __builtin_prefetch(&wiring_.own->lines[(consumed.lines + ahead) % kMessageLines]);
+  }
   // Copies the next line of the peer's, and the caller consumes it. False: it is not there.
   bool landed(MessageLine& line) noexcept;
+  // Mapped: the same of what begins each line that holds no key: the fields before the payload, and the head.
+  // The rest of `line` is left as it is; the payload lies in landed_payload().
+  bool landed_short(MessageLine& line) const noexcept;
+  const std::byte* landed_payload() const noexcept {
+    return reinterpret_cast<const std::byte*>(&wiring_.own->lines[consumed.lines % kMessageLines]) +
+           kInlineOffset;
+  }
   // Did the peer announce more lines than there is room for?
   bool too_many() const noexcept {
     return wiring_.mapped == nullptr && arrived_ - consumed.lines > kMessageLines;
+  }
+  // Does a line say of what the peer consumed only what was known?
+  bool knows(const MessageLine& line) const noexcept {
+    return line.lines == uint16_t(theirs_.lines) && line.fields.units == theirs_.units &&
+           line.fields.parts == theirs_.parts;
   }
   // What the peer consumed. False when it cannot have.
   bool credited(const MessageLine& line) noexcept;

@@ -1,5 +1,7 @@
 // Sends and receives of the C API.
+#include <deque>
 #include <memory>
+#include <random>
 
 #include "runtime/messages.h"
 
@@ -143,6 +145,41 @@ TEST(Messages, PlansAndShortMessages) {
       OK(plait_request_bytes(request, &bytes));
       OK(plait_request_free(request));
       if (bytes != sent) return std::to_string(bytes) + " bytes came, not " + std::to_string(sent);
+    }
+    return {};
+  });
+}
+
+// Messages that are done at once share a request; each call's is freed for itself, in any order.
+TEST(Messages, RequestsOfShortMessages) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    constexpr size_t kMany = 40;
+    std::mt19937 random(7), order(unsigned(rank) + 1);
+    for (int round = 0; round < 200; round++) {
+      std::deque<Memory> all;
+      std::vector<std::pair<plait_request*, size_t>> open;
+      for (size_t i = 0; i < kMany; i++) {
+        const size_t bytes = random() % 3 == 0 ? random() % 300 : 8;
+        Memory& m = all.emplace_back(bytes, false);
+        if (rank == 0) m.fill(int(i));
+        plait_request* request = nullptr;
+        OK(rank == 0 ? plait_send(c.comm, m.data(), bytes, PLAIT_UINT8, 1, 3, nullptr, &request)
+                     : plait_recv(c.comm, m.data(), bytes, PLAIT_UINT8, 0, 3, nullptr, &request));
+        open.emplace_back(request, bytes);
+        while (open.size() > (i + 1 == kMany ? 0 : order() % 20)) {
+          std::swap(open[order() % open.size()], open.back());
+          const auto [done, length] = open.back();
+          open.pop_back();
+          size_t moved = 0;
+          OK(plait_wait(done));
+          OK(plait_request_bytes(done, &moved));
+          if (moved != length) return "a request of another length";
+          OK(plait_request_free(done));
+        }
+      }
+      for (size_t i = 0; i < kMany; i++)
+        if (!all[i].holds(int(i))) return "wrong bytes";
+      OK(plait_barrier(c.comm, nullptr, nullptr));
     }
     return {};
   });
