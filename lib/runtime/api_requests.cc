@@ -73,8 +73,9 @@ plait_status plait_test(plait_request* request, int* done) {
 plait_status plait_wait(plait_request* request) {
   if (!is_request(request)) [[unlikely]]
     return no_request("plait_wait");
+  if (forked()) [[unlikely]]
+    return report(check_ready());
   if (is_well_done(request)) return PLAIT_OK;
-  if (forked()) return report(check_ready());
   if (request->queue != nullptr) {
     request->queue->wait(request);
   } else if (request->state != plait_request::State::idle) {
