@@ -142,6 +142,7 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
   };
   const uint32_t lines = theirs_.lines + uint16_t(line.lines - uint16_t(theirs_.lines));
   if (!advance(theirs_.lines, lines, posted_)) return false;
+  if (all_read()) short_ = theirs_.lines;  // the numbers wrap
   if (holds_key(line.kind)) return true;
   return advance(theirs_.units, line.fields.units, units_) &&
          advance(theirs_.parts, line.fields.parts, parts_);
