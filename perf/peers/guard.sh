@@ -23,7 +23,7 @@ guard_round() {
       BENCH_PIN=$(pin_for "$ranks")
       for v in $envs; do export "${v?}"; done
       peers "$ranks" | grep -E "^($ours|$theirs)\|" | while IFS='|' read -r name e cmd; do
-        a_turn "$ranks" "$theirs" one "$name" "$e" "$cmd" | sed "s/^/${envs:-untouched},/"
+        one "$name" "$e" "$cmd" | sed "s/^/${envs:-untouched},/"
       done
     ) </dev/null
   done < <(guard_sections)
@@ -35,9 +35,9 @@ guard() {
   build_plait
   build_limits
   build_bench_plait
-  begin_turns
+  begin_comparison
   : >"$file"
   for ((round = 1; round <= rounds && SECONDS < end; round++)); do guard_round | sed "s/^/$round,/" >>"$file"; done
-  [ ! -s "$OUT/apart" ] || echo "# the cores stayed apart in $(wc -l <"$OUT/apart") turns: ratios of small sizes may tell nothing"
+  ! grep -q ',apart$' "$file" || echo "# the cores stayed apart for $(grep -c ',apart$' "$file") of $(wc -l <"$file") points"
   python3 "$here/report/guard.py" "$file"
 }

@@ -3,13 +3,11 @@
 # Sourced by run. REPORT_SECTIONS and REPORT_PEERS (regexes): only these.
 #
 # A section has a quick round of all settings, from which the best two of each peer and size go on, and then rounds until its
-# share of the time is spent. In a round all take turns. A turn before or after which the two cores are further apart than
-# they were at their nearest is taken again (near.sh).
+# share of the time is spent. In a round all take turns.
 
 results=
 deadline=0 # of the whole, in $SECONDS
 shares_left=0
-in_section=
 
 K=1024
 M=1048576
@@ -64,9 +62,9 @@ a_round() {
     if [ -e "$3" ]; then
       chosen=$(awk -v n="$name" '$1 == n { print $2 }' "$3")
       [ -n "$chosen" ] || continue
-      BENCH_POINTS=$chosen a_turn "$2" "$in_section" launch "$1" "$name" "$envs" "$cmd"
+      BENCH_POINTS=$chosen launch "$1" "$name" "$envs" "$cmd"
     elif [[ $name =~ ^($3)$ ]]; then
-      a_turn "$2" "$in_section" launch "$1" "$name" "$envs" "$cmd"
+      launch "$1" "$name" "$envs" "$cmd"
     fi
   done
   [ "$1" = here ] || [ "$2" != 2 ] || iperf
@@ -93,13 +91,12 @@ rounds() {
     took=$((SECONDS - start))
     grep -q "^$1,$count," "$results" || break # nobody was chosen
   done
-  echo "fact,rounds,$1,$count,$(grep -cx "$1" "$OUT/again")" >>"$results"
+  echo "fact,rounds,$1,$count" >>"$results"
 }
 
 # section NAME RANKS WHERE ENVIRONMENT CHOICE POINTS SECONDS
 section() {
   local v start=$SECONDS choice=$5
-  in_section=$1
   echo "# $1: $2 ranks, $7 s"
   export BENCH_PIN
   BENCH_PIN=$(pin_for "$2")
@@ -161,7 +158,7 @@ report() {
   results=$OUT/report-$(date +%Y%m%d-%H%M%S).csv
   export PEERS_WAIT=${PEERS_WAIT:-5}
   : >"$OUT/failed.log"
-  begin_turns
+  begin_comparison
   install_packages
   install_wheels
   build
@@ -179,8 +176,7 @@ report() {
     (section "$name" "$ranks" "$where" "$envs" "$choice" "$its" "$seconds") </dev/null || echo "# $name: no results"
   done < <(sections | grep -E "^(${REPORT_SECTIONS:-[^|]*})\|")
   {
-    sort "$OUT/apart" | uniq -c | awk '{ print "fact,far," $2 "," $1 }'
-    awk 'NR == 1 || $1 < n { n = $1 } $1 > m { m = $1 } END { if (NR) print "fact,near," n "," m }' "$OUT/near"
+    [ ! -s "$BENCH_NEAR" ] || echo "fact,near,$(od -An -tf8 -N24 -w24 "$BENCH_NEAR" | xargs | tr ' ' ,),$(od -An -tu8 -j24 "$BENCH_NEAR" | tr -d ' ')"
     sort "$OUT/failed.log" | uniq -c | awk '{ print "fact,failed," $2 " (" $1 " x)" }'
   } >>"$results"
   python3 "$here/report/write.py" "$results" "${REPORT_DOCS:-$top/docs}"

@@ -25,7 +25,7 @@ def row(section, turn, variant, size, us, collective=INPLACE):
 
 
 SAMPLE = [
-    "fact,date,2000-01-01", "fact,processor,a processor, 2 cores", "fact,kernel,Linux", "fact,rounds,pair,2,1", "fact,near,0.06,0.07",
+    "fact,date,2000-01-01", "fact,processor,a processor, 2 cores", "fact,kernel,Linux", "fact,rounds,pair,2", "fact,near,0.02,0.25,0.04,7",
     "fact,library,plait,5965", "fact,memory 2,2 ranks; made in 1 ms",
     *[row("pair", t, v, 8, us) for t in (0, 1, 2, 3) for v, us in (("limit-line", 0.1), ("plait", 0.2 + t / 100), ("impi-def", 0.6))],
     *[row("pair", 0, v, 8, us) for v, us in (("ompi-def", 0.9), ("ompi-rd", 0.7), ("ompi-raben", 0.8), ("gloo-def", 30))],

@@ -35,7 +35,7 @@ BOUNDS = {
 
 
 def read(path):
-    """Turns with the cores apart (near.sh) count where there are no others."""
+    """What was measured with the cores apart (near.h) counts where there are no others."""
     found, apart = collections.defaultdict(list), collections.defaultdict(list)
     wrong = []
     with open(path) as file:

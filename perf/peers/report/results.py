@@ -2,7 +2,7 @@
 
 A line of the file is SECTION,ROUND,IMPLEMENTATION,COLLECTIVE,RANKS,DTYPE,BYTES,ITERATIONS,MEDIAN,P99,ALG,BUS,P999 (times in
 microseconds), SECTION,ROUND,WHAT,VALUE,UNIT, or fact,NAME,TEXT. Round 0 is the quick one of all settings. A line of times that ends
-with ",apart" is of a turn for which the two cores were apart (near.sh): it counts where there is no other of that setting.
+with ",apart" is of a time when the two cores were apart (near.h): it counts where there is no other of that setting.
 """
 import collections
 import statistics
@@ -64,6 +64,7 @@ class Results:
         self.lines = collections.defaultdict(list)  # (section, what, unit)
         self.facts = collections.defaultdict(list)
         self.wrong = []
+        self.apart = collections.Counter()  # section -> lines
         with open(path) as file:
             for line in file:
                 self._add(line.strip())
@@ -80,6 +81,7 @@ class Results:
                 return
             cell = self.cells[words[0], words[3], int(words[6])][words[2]]
             if words[-1] == "apart":
+                self.apart[words[0]] += 1
                 (cell.rounds_apart if int(words[1]) > 0 else cell.quick_apart).append(float(words[8]))
             else:
                 (cell.rounds if int(words[1]) > 0 else cell.quick).append(float(words[8]))

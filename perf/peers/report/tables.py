@@ -184,13 +184,14 @@ def machine(results):
              + ", ".join(facts["release"]) + "."]
     if facts["missing"]:
         lines.append("Not there, and so not in the tables: " + ", ".join(facts["missing"]) + ".")
-    near = [float(x) for pair in facts["near"] for x in pair.split(",") if x]
-    if near:
-        lines.append(f"Two cores exchanged a line in {number(min(near))} to {number(max(near))} us.")
-    rounds = [r.split(",") for r in facts["rounds"]]
-    lines.append("Rounds (turns taken again because the cores had moved apart): " + ", ".join(f"{n} {kept} ({gone})" for n, kept, gone in rounds) + ".")
-    if facts["far"]:
-        lines.append("Turns that had to do with cores apart (‡ where a time is of such alone): " + ", ".join(one.replace(",", " ") for one in facts["far"]) + ".")
+    for near in facts["near"]:
+        nearest, farthest, usual, again = near.split(",")
+        lines.append(f"A line went from core to core in {number(float(nearest))} to {number(float(farthest))} us; compared is what was "
+                     f"measured where it took about {number(float(usual))}. Points taken again because it did not afterwards: {again}.")
+    if results.apart:
+        lines.append("Points measured with the cores otherwise all the same (‡ where a time is of such alone): "
+                     + ", ".join(f"{n} {count}" for n, count in results.apart.items()) + ".")
+    lines.append("Rounds: " + ", ".join(one.replace(",", " ") for one in facts["rounds"]) + ".")
     if facts["failed"]:
         lines.append("Ended with an error or by a time limit, in whole or in part: " + ", ".join(facts["failed"]) + ".")
     if results.wrong:

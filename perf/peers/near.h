@@ -1,0 +1,135 @@
+// A host may move the two cores of a virtual machine about, for tenths of a second or for minutes: to two threads of one core, to
+// neighbours, or far apart, where what passes between them takes five times as long. Times of one kind tell nothing beside those of
+// another. So two ranks with a core each look, before a point is measured, whether the cores are as they mostly are where they are not
+// far apart, move them until they are, and look again afterwards. Part of bench.h.
+//
+// How they are moved: a host places a core anew when it wakes from having halted. While both are busy they stay for seconds as they
+// are. Where one was halted for 20 ms and the other was busy they are neighbours in half of all looks afterwards.
+//
+// Environment: BENCH_NEAR, a file that all runs to be compared share; what is known of the distances is kept there.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace bench {
+
+// What the two ranks exchange. Zero at first.
+struct alignas(128) Ball {
+  std::atomic<uint64_t> hops;
+  double us;
+};
+
+// Microseconds that a line takes from one core to the other. `usual`: mostly, of those that are not far; 0 before the first survey.
+// `again`: how often a point was taken again.
+struct Distances {
+  std::atomic<double> nearest, farthest, usual;
+  std::atomic<uint64_t> again;
+};
+
+inline double monotonic_us() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1e6 + t.tv_nsec * 1e-3;
+}
+
+// Both ranks call each function at once, with a barrier of theirs.
+class Cores {
+ public:
+  static constexpr int kHops = 400;        // there and back, 30 to 250 us
+  static constexpr int kLooks = 50;        // of a survey
+  static constexpr int kTries = 40;        // for a point, of 20 ms
+  static constexpr int kTriesOfAll = 300;  // for a process: cores that stay apart are not worth more than six seconds
+  static constexpr int kHaltUs = 20000;
+
+  Cores(Ball* ball, int rank) : ball_(ball), rank_(rank) {
+    const char* path = getenv("BENCH_NEAR");
+    const int fd = path && *path ? open(path, O_RDWR | O_CREAT, 0600) : -1;
+    if (fd >= 0 && ftruncate(fd, sizeof(Distances)) == 0) {
+      void* at = mmap(nullptr, sizeof(Distances), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+      if (at != MAP_FAILED) known_ = static_cast<Distances*>(at);
+    }
+    if (fd >= 0) close(fd);
+  }
+
+  // Until they are near, or it is not worth while.
+  template <class Wait>
+  void come_near(Wait wait) {
+    if (needs_survey(wait)) survey(wait);
+    for (int i = 0; i < kTries && tries_ < kTriesOfAll && !near(wait); i++, tries_++) move();
+  }
+
+  // Are they as they mostly are? The same answer on both.
+  template <class Wait>
+  bool near(Wait wait) {
+    const double us = distance(wait), usual = known_->usual;
+    return us > usual * 0.6 && us < usual * 1.6;
+  }
+
+  void taken_again() {
+    if (rank_ == 0) known_->again++;
+  }
+
+ private:
+  template <class Wait>
+  bool needs_survey(Wait wait) {
+    wait();  // else one might see what the other is about to write
+    const bool needs = known_->usual == 0;
+    wait();
+    return needs;
+  }
+  // The median of the distances that are at most four times the shortest.
+  template <class Wait>
+  void survey(Wait wait) {
+    std::vector<double> all;
+    for (int i = 0; i < kLooks; i++, move()) all.push_back(distance(wait));
+    std::sort(all.begin(), all.end());
+    const auto far = std::upper_bound(all.begin(), all.end(), 4 * all.front());
+    known_->usual = all[size_t(far - all.begin()) / 2];  // both write the same
+    wait();
+  }
+  template <class Wait>
+  double distance(Wait wait) {
+    wait();
+    const double begin = monotonic_us();
+    for (int i = 0; i < kHops; i++) hop();
+    if (rank_ == 0) ball_->us = keep((monotonic_us() - begin) / (2 * kHops));
+    wait();
+    const double us = ball_->us;
+    wait();
+    return us;
+  }
+  void move() {
+    if (rank_ == 1) usleep(kHaltUs);
+    for (const double end = monotonic_us() + kHaltUs; rank_ == 0 && monotonic_us() < end;) {
+    }
+  }
+  void hop() {
+    const uint64_t mine = 2 * count_ + (rank_ == 0 ? 0 : 1);
+    if (rank_ == 0) ball_->hops.store(mine + 1, std::memory_order_release);
+    while (ball_->hops.load(std::memory_order_acquire) != (rank_ == 0 ? mine + 2 : mine)) __builtin_ia32_pause();
+    if (rank_ == 1) ball_->hops.store(mine + 1, std::memory_order_release);
+    count_++;
+  }
+  double keep(double us) {
+    if (known_->nearest == 0 || us < known_->nearest) known_->nearest = us;
+    if (us > known_->farthest) known_->farthest = us;
+    return us;
+  }
+
+  Distances own_{};
+  Distances* known_ = &own_;
+  Ball* ball_;
+  int rank_;
+  int tries_ = 0;
+  uint64_t count_ = 0;
+};
+
+}  // namespace bench
