@@ -13,7 +13,6 @@ namespace plait::runtime {
 
 using transport::LinkHead;
 using transport::LinkMemory;
-using transport::NetworkLinkMemory;
 
 namespace {
 
@@ -142,7 +141,7 @@ Status Peer::link_up() {
   if (!region.ok()) return region.status();
   remote_ = std::move(region).value();
   const uint64_t bytes = remote_->bytes();
-  if (!in_bounds(their_mail_, messages_offset() + sizeof(transport::MessageMemory), bytes) ||
+  if (!in_bounds(their_mail_, sizeof(LinkMemory) + messages_bytes(), bytes) ||
       !in_bounds(their_board_, mapped() ? sizeof(Stand) : sizeof(Board), bytes) || their_mail_ % 64 != 0 ||
       their_board_ % 64 != 0) {
     return {Code::version, "its mailbox does not lie in the memory that it exposed"};
@@ -180,9 +179,8 @@ Status Peer::link_up() {
   return {};
 }
 
-// Messages lie behind the mailbox.
-uint64_t Peer::messages_offset() const noexcept {
-  return mapped() ? sizeof(LinkMemory) : sizeof(NetworkLinkMemory);
+uint64_t Peer::messages_bytes() const noexcept {
+  return mapped() ? sizeof(transport::MappedMessageMemory) : sizeof(transport::MessageMemory);
 }
 
 transport::MessageLink& Peer::make_messages() {
@@ -191,10 +189,11 @@ transport::MessageLink& Peer::make_messages() {
   wiring.endpoint = endpoint_.get();
   wiring.capabilities = &local_.fabric->domain(way_)->capabilities();
   wiring.remote = remote_.get();
-  wiring.remote_offset = their_mail_ + messages_offset();
+  wiring.remote_offset = their_mail_ + sizeof(LinkMemory);  // behind the mailbox
   if (mapped()) {
     wiring.mapped = reinterpret_cast<MessageMemory*>(remote_->mapped() + wiring.remote_offset);
     wiring.own = &reinterpret_cast<MappedBlock*>(mail_)->messages;
+    wiring.stream_parts = transport::kMappedStreamParts;
     wiring.arena = local_.fabric->arena_region();
   } else {
     wiring.own = &reinterpret_cast<RemoteBlock*>(own_.data())->messages;

@@ -43,22 +43,22 @@ static_assert(sizeof(Stand) <= kPageBytes);
 // What a rank keeps for a peer that does not map its memory.
 struct alignas(64) RemoteBlock {
   Board board;  // the peer's copy of its own; in the page of the head of the mailbox
-  transport::NetworkLinkMemory mail;
+  transport::LinkMemory mail;
   transport::MessageMemory messages;
 };
 constexpr uint64_t kMailOffset = transport::kHeadOffset;  // of `mail` in either block
 static_assert(sizeof(Board) == transport::kHeadOffset);
 static_assert(sizeof(RemoteBlock) ==
-              sizeof(Board) + sizeof(transport::NetworkLinkMemory) + sizeof(transport::MessageMemory));
+              sizeof(Board) + sizeof(transport::LinkMemory) + sizeof(transport::MessageMemory));
 
 // What a rank keeps in the arena for a peer that maps it.
 struct alignas(64) MappedBlock {
   std::byte ahead[transport::kHeadOffset];
   transport::LinkMemory mail;
-  transport::MessageMemory messages;
+  transport::MappedMessageMemory messages;
 };
 static_assert(sizeof(MappedBlock) ==
-              transport::kHeadOffset + sizeof(transport::LinkMemory) + sizeof(transport::MessageMemory));
+              transport::kHeadOffset + sizeof(transport::LinkMemory) + sizeof(transport::MappedMessageMemory));
 
 // A line of the boards travels to peers that do not map them on this counter, after those of the mailbox.
 constexpr uint16_t kBoardCounter = transport::kMailboxCounters;
@@ -133,7 +133,7 @@ class Peer {
   };
   Status open();
   Status make_room();
-  uint64_t messages_offset() const noexcept;
+  uint64_t messages_bytes() const noexcept;
   Bytes offer() const;
   Status take_offer(ByteView message);
   Status link_up();

@@ -21,13 +21,10 @@ uint64_t offset_in(const LinkHead* base, const void* p) noexcept {
   return uint64_t(static_cast<const std::byte*>(p) - reinterpret_cast<const std::byte*>(base));
 }
 
-uint32_t ring_parts(const Wire& wire) noexcept { return wire.mapped != nullptr ? kParts : kNetworkParts; }
-
-std::byte* ring_of(LinkHead* head, uint32_t stream, uint32_t ring) noexcept {
-  return reinterpret_cast<std::byte*>(head) + kPartsOffset + size_t(stream) * ring * kPartBytes;
+std::byte* ring_of(LinkHead* head, uint32_t stream) noexcept {
+  return reinterpret_cast<std::byte*>(head) + kPartsOffset + size_t(stream) * kRingParts * kPartBytes;
 }
-static_assert(sizeof(LinkMemory) == kPartsOffset + size_t(kStreams) * kParts * kPartBytes &&
-              sizeof(NetworkLinkMemory) == kPartsOffset + size_t(kStreams) * kNetworkParts * kPartBytes);
+static_assert(sizeof(LinkMemory) == kPartsOffset + size_t(kStreams) * kRingParts * kPartBytes);
 // So that lines of the other streams are whole pages.
 static_assert((kHeadOffset + offsetof(LinkHead, lines[1])) % kPageBytes == 0);
 
@@ -77,9 +74,8 @@ void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   stream_ = stream;
   LinkHead* target = wire.mapped != nullptr ? wire.mapped : wire.shadow;
   ring_ = target->lines[stream];
-  ring_parts_ = ring_parts(wire);
-  slots_ = ring_of(target, stream, ring_parts_);
-  usable_parts_ = wire.mapped == nullptr && wire.drops_pages ? 0 : ring_parts_;
+  slots_ = ring_of(target, stream);
+  usable_parts_ = wire.mapped == nullptr && wire.drops_pages ? 0 : kRingParts;
   credit_ = &own->credit[stream].consumed;
   if (wire.mapped == nullptr) part_out_ = wire.shadow->parts_out[stream];
 }
@@ -96,7 +92,7 @@ void Outbox::refresh() noexcept {
 
 void Outbox::publish_part(uint32_t tag, uint32_t bytes, const std::byte* from) noexcept {
   if (!mapped()) {
-    part_out_[parts_ % kNetworkParts] = {from, bytes};
+    part_out_[parts_ % kRingParts] = {from, bytes};
     busy_sources_ += from != nullptr;
     announcing_ |= bit_of(tail_);
   }
@@ -122,9 +118,9 @@ uint64_t Outbox::cookie(uint32_t what) const noexcept {
 // How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
 uint32_t Outbox::parts_together(uint32_t at, uint32_t part) const noexcept {
   uint32_t n = 1;
-  for (; n < kTogether && at + n != tail_ && announces(at + n) && (part + n) % kNetworkParts != 0; n++) {
-    const PartOut &before = part_out_[(part + n - 1) % kNetworkParts],
-                  &next = part_out_[(part + n) % kNetworkParts];
+  for (; n < kTogether && at + n != tail_ && announces(at + n) && (part + n) % kRingParts != 0; n++) {
+    const PartOut &before = part_out_[(part + n - 1) % kRingParts],
+                  &next = part_out_[(part + n) % kRingParts];
     const bool side_by_side =
         before.from == nullptr ? next.from == nullptr : next.from == before.from + before.bytes;
     if (before.bytes != kPartBytes || !side_by_side) break;
@@ -139,7 +135,7 @@ void Outbox::collect(Batch& batch) const noexcept {
   for (uint32_t at = posted_; at != tail_ && batch.size < Batch::kMost;) {
     Transfer& t = batch.transfers[batch.size];
     if (announced == 0 && announces(at)) {
-      const uint32_t n = parts_together(at, part), p = part % kNetworkParts;
+      const uint32_t n = parts_together(at, part), p = part % kRingParts;
       const std::byte* home = slots_ + size_t(p) * kPartBytes;
       size_t bytes = 0;
       for (uint32_t i = 0; i < n; i++) bytes += part_out_[p + i].bytes;
@@ -200,7 +196,7 @@ bool Outbox::rest_parts() noexcept {
   refresh();
   if (credit_parts_ != parts_) return false;
   if (!mapped()) return detach();
-  drop_shared_pages(slots_, size_t(ring_parts_) * kPartBytes);
+  drop_shared_pages(slots_, size_t(kRingParts) * kPartBytes);
   rested_parts_ = parts_;
   return true;
 }
@@ -212,7 +208,7 @@ void Outbox::attach() noexcept {
   (void)signal_up_to(*wire_, {{turns_counter(stream_), told_turns_, turns_}});
   const auto granted =
       uint32_t(wire_->endpoint->counter(grants_counter(stream_)).load(std::memory_order_acquire));
-  if (granted == (turns_ + 1) / 2) usable_parts_ = ring_parts_;
+  if (granted == (turns_ + 1) / 2) usable_parts_ = kRingParts;
 }
 
 // All parts were consumed.
@@ -232,8 +228,7 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   wire_ = &wire;
   stream_ = stream;
   ring_ = own->lines[stream];
-  ring_parts_ = ring_parts(wire);
-  slots_ = ring_of(own, stream, ring_parts_);
+  slots_ = ring_of(own, stream);
   if (wire.mapped != nullptr) {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {
@@ -241,7 +236,7 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
     // Beyond what a message of most parts takes: there is room for the next one, whose peer's may carry the
     // credit.
     lines_due_ = kParts + 1;
-    parts_due_ = kNetworkParts * 3 / 4;
+    parts_due_ = kRingParts * 3 / 4;
   }
 }
 
@@ -259,7 +254,7 @@ void Inbox::answer_turns() noexcept {
   const auto turns =
       uint32_t(wire_->endpoint->counter(turns_counter(stream_)).load(std::memory_order_acquire));
   if (turns != turns_ && turns % 2 == 0 && wire_->drops_pages)
-    drop_pages(const_cast<std::byte*>(slots_), size_t(ring_parts_) * kPartBytes);
+    drop_pages(const_cast<std::byte*>(slots_), size_t(kRingParts) * kPartBytes);
   turns_ = turns;
   (void)signal_up_to(*wire_, {{grants_counter(stream_), grants_, (turns + 1) / 2}});
 }

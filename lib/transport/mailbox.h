@@ -25,9 +25,11 @@ constexpr uint32_t kLineBytes = 64;
 constexpr uint32_t kLinePayload = 56;
 constexpr uint32_t kLines = 32;  // of a stream; a power of two, and as many as a word has bits
 constexpr uint32_t kPartBytes = 16 * 1024;
-constexpr uint32_t kParts =
-    16;  // of a message at most, and of a stream where the peer maps it; a power of two
-constexpr uint32_t kNetworkParts = 32;  // of a stream elsewhere: the next message need not wait for credit
+constexpr uint32_t kParts = 16;      // of a message at most
+// Of a stream; a power of two. Where the peer maps them they are as large as the cache of a core, so that a
+// part that is stored to has mostly left that of its reader, which is faster (MappedMessageMemory). Elsewhere
+// the next message need not wait for credit.
+constexpr uint32_t kRingParts = 32;
 constexpr uint32_t kStreams = 4;        // of a link and direction
 constexpr uint32_t kDescriptorBit = 1;  // of a tag
 
@@ -53,13 +55,10 @@ struct LinkHead {
 };
 constexpr size_t kPartsOffset =
     round_up(kHeadOffset + sizeof(LinkHead), kPageBytes) - kHeadOffset;  // from the head
-template <uint32_t kPartsOfAStream>
-struct LinkMemoryOf : LinkHead {
+struct LinkMemory : LinkHead {
   std::byte behind[kPartsOffset - sizeof(LinkHead)];
-  std::byte parts[kStreams][kPartsOfAStream][kPartBytes];
+  std::byte parts[kStreams][kRingParts][kPartBytes];
 };
-using LinkMemory = LinkMemoryOf<kParts>;                // for a peer that maps it
-using NetworkLinkMemory = LinkMemoryOf<kNetworkParts>;  // for another
 
 // Counters of an endpoint that mailboxes use where memory is not mapped: for stream s, 4 * s: lines consumed,
 // 4 * s + 1: lines landed, 4 * s + 2: parts consumed. The odd ones carry the bulk: TCP gives it a connection
@@ -86,10 +85,10 @@ struct PartOut {
   uint32_t bytes;
 };
 
-// What a rank keeps, zeroed, to put from into a peer's NetworkLinkMemory: a copy of it, and what of the parts
+// What a rank keeps, zeroed, to put from into a peer's LinkMemory: a copy of it, and what of the parts
 // is still to be put.
-struct alignas(kPageBytes) Shadow : NetworkLinkMemory {
-  PartOut parts_out[kStreams][kNetworkParts];
+struct alignas(kPageBytes) Shadow : LinkMemory {
+  PartOut parts_out[kStreams][kRingParts];
 };
 
 // How both ends of a stream get at the memory of the other side.
@@ -124,7 +123,7 @@ class Outbox {
   }
   Line& next() noexcept { return ring_[tail_ % kLines]; }
   // The i-th part after the last one published.
-  std::byte* part(uint32_t i) noexcept { return slots_ + size_t((parts_ + i) % ring_parts_) * kPartBytes; }
+  std::byte* part(uint32_t i) noexcept { return slots_ + size_t((parts_ + i) % kRingParts) * kPartBytes; }
 
   // Makes next() visible under `tag`.
   void publish(uint32_t tag) noexcept {
@@ -185,8 +184,7 @@ class Outbox {
   std::byte* slots_ = nullptr;
   std::atomic<uint64_t>* credit_ = nullptr;
   uint32_t tail_ = 0, parts_ = 0, credit_lines_ = 0, credit_parts_ = 0;
-  uint32_t ring_parts_ = kParts;
-  uint32_t usable_parts_ = kParts;  // 0: none, until the peer grants them
+  uint32_t usable_parts_ = kRingParts;  // 0: none, until the peer grants them
   uint32_t stream_ = 0;
   const Wire* wire_ = nullptr;
   // Unmapped: asked for parts, gave them back, asked ...; and of this what the peer was told.
@@ -220,7 +218,7 @@ class Inbox {
   bool peek_tag(uint32_t* tag) const noexcept;
   // The i-th part not yet consumed; announced by a line.
   const std::byte* part(uint32_t i) const noexcept {
-    return slots_ + size_t((parts_ + i) % ring_parts_) * kPartBytes;
+    return slots_ + size_t((parts_ + i) % kRingParts) * kPartBytes;
   }
 
   void consume(uint32_t lines) noexcept { head_ += lines; }
@@ -236,7 +234,7 @@ class Inbox {
     credited_parts_ = parts_;
   }
   // Could the peer not send a whole message for want of it?
-  bool owes_parts() const noexcept { return parts_ - credited_parts_ > ring_parts_ - kParts; }
+  bool owes_parts() const noexcept { return parts_ - credited_parts_ > kRingParts - kParts; }
   bool owes_credit() const noexcept { return credited_lines_ != head_ || credited_parts_ != parts_; }
   // Sends credit if the peer might soon need it.
   void maybe_credit() noexcept {
@@ -254,7 +252,6 @@ class Inbox {
   std::atomic<uint64_t>* credit_ = nullptr;  // mapped: the peer's word
   const std::atomic<uint64_t>* landed_ = nullptr;
   uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;
-  uint32_t ring_parts_ = kParts;
   uint32_t lines_due_ = kLines / 4, parts_due_ = kParts / 4;  // more where credit is a message of its own
   uint32_t signalled_lines_ = 0, signalled_parts_ = 0;        // unmapped: what the peer's counters say
   uint32_t turns_ = 0, grants_ = 0;                           // unmapped: the peer's, and what it was granted
@@ -265,7 +262,7 @@ class Inbox {
 // Both directions of all streams with one peer.
 class Mailbox {
  public:
-  // `own` is this rank's LinkMemory (NetworkLinkMemory) for the peer, zeroed, exposed to it with
+  // `own` is this rank's LinkMemory (LinkMemory) for the peer, zeroed, exposed to it with
   // Access::both. Keeps pointers only.
   Mailbox(const Wire& wire, LinkHead* own);
   Mailbox(const Mailbox&) = delete;

@@ -151,7 +151,7 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
 bool MessageLines::owes(bool streamed) const noexcept {
   return urgent_ || consumed.lines - told_.lines >= kMessageLines / 4 ||
          consumed.units - told_.units >= kUnits / 4 ||
-         (streamed && consumed.parts - told_.parts >= kStreamParts / 2);
+         (streamed && consumed.parts - told_.parts >= std::max(wiring_.stream_parts / 8, kStreamParts / 2));
 }
 
 }  // namespace plait::transport

@@ -21,6 +21,7 @@ struct MessageWiring {
   // up.
   const Region* arena = nullptr;
   MessageMemory* own = nullptr;           // this rank's, for the peer
+  uint32_t stream_parts = kStreamParts;   // of each; kMappedStreamParts: both are MappedMessageMemory
   MessageMemory* shadow = nullptr;        // to put from; where `mapped`, only its lines are used
   const Region* shadow_region = nullptr;  // null where the domain needs none
   uint16_t first_counter = 0;             // even; of kMessageCounters, alike on both sides
@@ -104,7 +105,7 @@ class MessageLines {
   uint32_t peer_parts() const noexcept { return theirs_.parts; }
   void parts_sent(uint32_t count) noexcept { parts_ += count; }
   bool room_for_parts(uint32_t count) const noexcept {
-    return parts_ - theirs_.parts + count <= kStreamParts;
+    return parts_ - theirs_.parts + count <= wiring_.stream_parts;
   }
   uint32_t parts() const noexcept { return parts_; }
 

@@ -24,6 +24,8 @@ constexpr uint32_t kEagerBytes = 8 * 1024;  // longer messages wait until there 
 constexpr uint32_t kInlineBytes = 32;       // these lie in their line
 constexpr uint32_t kStreamPartBytes = 16 * 1024;
 constexpr uint32_t kStreamParts = 4;
+constexpr uint32_t kMappedStreamParts =
+    64;  // where the peer maps them: more than the cache of a core, see MappedMessageMemory
 constexpr uint32_t kMessageKeyBytes = 56;        // of a key, in a line
 constexpr uint32_t kMessageKeyMost = UINT8_MAX;  // regions with longer keys are not put to
 constexpr uint32_t kMessageKeyLines = (kMessageKeyMost + kMessageKeyBytes - 1) / kMessageKeyBytes;
@@ -92,10 +94,20 @@ constexpr uint16_t message_turn(uint32_t number) noexcept { return uint16_t(numb
 struct MessageMemory {
   MessageLine lines[kMessageLines];
   std::byte units[kUnits][kUnitBytes];
-  std::byte parts[kStreamParts][kStreamPartBytes];
   MessageShare shares[kMessageShares];  // touched where memory is mapped
+  std::byte parts[kStreamParts][kStreamPartBytes];
+
+  std::byte* part(uint32_t i) noexcept { return &parts[0][0] + size_t(i) * kStreamPartBytes; }
 };
 static_assert(sizeof(MessageMemory) == 216 * 1024);
+
+// The same where peers map it, with kMappedStreamParts parts. A part is stored to faster when it has left the
+// cache of the core that read it: between two cores of a Zen 3 (L2 of 512 KiB) 1 MiB takes 55 us through 64
+// parts, 59 through 32, 69 through 16, 82 through 8; 64 KiB 3.1, 3.2, 4.3, 4.6.
+struct MappedMessageMemory : MessageMemory {
+  std::byte more_parts[kMappedStreamParts - kStreamParts][kStreamPartBytes];
+};
+static_assert(sizeof(MappedMessageMemory) == 1176 * 1024);
 
 // Counters of an endpoint, from the link's first one: lines landed; pieces and parts landed. The first is
 // even and the second odd, so that TCP does not let lines wait behind bulk.

@@ -14,7 +14,7 @@ void Messages::make_memory(Party& party, int rank, size_t shared_bytes) {
     *where = std::make_unique<Buffer>();
     Buffer& b = **where;
     b.rank = rank;
-    b.memory = world().allocate(rank, sizeof(MessageMemory) + shared_bytes);
+    b.memory = world().allocate(rank, sizeof(MappedMessageMemory) + shared_bytes);
     b.region = world().domain(rank).expose(b.memory, access).value();
   }
 }
@@ -24,8 +24,11 @@ void Messages::make_link(Party& party, bool mapped) {
   wiring.endpoint = party.side->end.get();
   wiring.capabilities = &world().domain(party.rank).capabilities();
   wiring.remote = party.remote;
-  if (mapped) wiring.mapped = reinterpret_cast<MessageMemory*>(party.remote->mapped());
-  if (party.memory->size() != sizeof(MessageMemory)) wiring.arena = party.memory->region.get();
+  if (mapped) {
+    wiring.mapped = reinterpret_cast<MessageMemory*>(party.remote->mapped());
+    wiring.stream_parts = kMappedStreamParts;
+  }
+  if (party.memory->size() != sizeof(MappedMessageMemory)) wiring.arena = party.memory->region.get();
   wiring.own = reinterpret_cast<MessageMemory*>(party.memory->data());
   wiring.shadow = reinterpret_cast<MessageMemory*>(party.shadow->data());
   wiring.shadow_region = party.shadow->region.get();

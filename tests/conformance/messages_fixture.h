@@ -20,7 +20,7 @@ struct Party {
   // Memory of its own that its peer has with the link's: where it is mapped, both copy long messages from
   // there.
   LocalSlice shared(size_t offset, size_t bytes) const {
-    return memory->local(sizeof(MessageMemory) + offset, bytes);
+    return memory->local(sizeof(MappedMessageMemory) + offset, bytes);
   }
 };
 

@@ -12,7 +12,7 @@ using namespace transport;
 
 namespace {
 // Mailboxes, one a rank, its own unused: its commons lie there.
-size_t mailbox_bytes() { return round_up(sizeof(NetworkLinkMemory), 4096); }
+size_t mailbox_bytes() { return round_up(sizeof(LinkMemory), 4096); }
 size_t control_bytes(int ranks) { return mailbox_bytes() * size_t(ranks); }
 Commons* commons_in(std::byte* heap, int rank) {
   return reinterpret_cast<Commons*>(heap + mailbox_bytes() * size_t(rank));
