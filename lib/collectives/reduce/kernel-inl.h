@@ -18,6 +18,7 @@ namespace plait::collectives::HWY_NAMESPACE {
 
 constexpr size_t kLine = 64;
 constexpr size_t kAheadBytes = 1024;      // how far ahead Store::prefetch asks for lines
+constexpr bool kPrefetchPays = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX3;  // see Store
 constexpr size_t kAlignFromBytes = 4096;  // below, aligning the stores costs more than it gains
 constexpr size_t kUnroll = 4;             // vectors an iteration
 
@@ -181,7 +182,7 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
     }
   }
   // Nothing past the end: those lines may be another rank's.
-  const size_t ahead_end = fold.store == Store::prefetch ? bytes : 0;
+  const size_t ahead_end = kPrefetchPays && fold.store == Store::prefetch ? bytes : 0;
   for (size_t line = at; line < std::min(at + kAheadBytes, ahead_end); line += kLine) {
     for (uint32_t k = 0; k < fold.output_count; k++) prefetch_for_write(fold.outputs[k] + line);
   }

@@ -37,9 +37,23 @@ FoldKernel fold_kernel(Dtype dtype, ReduceOp op) noexcept {
   return nullptr;
 }
 
+namespace {
+
+// Of Store::prefetch: as in the kernels.
+bool prefetch_pays() noexcept {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw") != 0;
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+
 void copy_to_all(const std::byte* input, std::byte* const* outputs, uint32_t output_count, size_t bytes,
                  Store store) noexcept {
-  if (output_count == 1 && store == Store::plain) {
+  static const bool pays = prefetch_pays();
+  if (output_count == 1 && (store == Store::plain || (store == Store::prefetch && !pays))) {
     if (outputs[0] != input) copy_bytes(outputs[0], input, bytes);
     return;
   }

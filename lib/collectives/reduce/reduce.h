@@ -20,7 +20,9 @@ size_t size_of(Dtype dtype) noexcept;
 // How results are stored.
 enum class Store : uint8_t {
   plain,
-  prefetch,   // prefetch the outputs for writing a little ahead: pays out of place, where the lines are elsewhere
+  prefetch,   // prefetch the outputs for writing a little ahead: pays out of place, where the lines are elsewhere,
+              // on processors with AVX-512; on others (EPYC of family 25, model 1) it is plain: there a copy of
+              // 32 KiB takes 1.9 us plain and 3.6 us so
   stream,     // non-temporal stores, fenced before return: pays out of place from about 32 MiB;
               // plain where the outputs are not aligned alike
 };
