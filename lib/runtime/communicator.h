@@ -209,6 +209,7 @@ class Communicator {
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
   bool is_volley(const plait_request& request) const noexcept;
+  collectives::real::Bound bound_of(std::byte* data, size_t bytes) const noexcept;
   void start_volley(const plait_request& request) noexcept;
   collectives::real::Call& take_call(const Prepared& p) noexcept;
   void spread() noexcept;

@@ -65,11 +65,18 @@ collectives::real::Call& Communicator::take_call(const Prepared& p) noexcept {
   return call;
 }
 
+// Where a buffer lies. One of no bytes lies nowhere.
+collectives::real::Bound Communicator::bound_of(std::byte* data, size_t bytes) const noexcept {
+  if (bytes == 0) return {};
+  return {data, arena_->owns(data, bytes), arena_->offset(data), {}};
+}
+
 bool Communicator::is_volley(const plait_request& request) const noexcept {
   const Prepared& p = *request.prepared;
   if (!p.volley.made || p.args.codec != nullptr || request.factor != nullptr || policy_.crowded) return false;
-  return !p.volley.mapped || ((p.in_bytes == 0 || arena_->owns(request.args.in, p.in_bytes)) &&
-                              (p.out_bytes == 0 || arena_->owns(request.args.out, p.out_bytes)));
+  return !p.volley.mapped || p.volley.copies ||
+         ((p.in_bytes == 0 || arena_->owns(request.args.in, p.in_bytes)) &&
+          (p.out_bytes == 0 || arena_->owns(request.args.out, p.out_bytes)));
 }
 
 // A small call like an earlier one: nothing is to be found out, or made room for, but where its buffers lie.
@@ -81,8 +88,8 @@ void Communicator::start_volley(const plait_request& request) noexcept {
   if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(request.args.in));
   if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(request.args.out);
   if (p.volley.mapped) {
-    if (p.in_bytes > 0) call.input = {call.input.data, true, arena_->offset(call.input.data), {}};
-    if (p.out_bytes > 0) call.output = {call.output.data, true, arena_->offset(call.output.data), {}};
+    call.input = bound_of(call.input.data, p.in_bytes);
+    call.output = bound_of(call.output.data, p.out_bytes);
     call.store = store_of(p);
   }
   machine_->start();
@@ -135,8 +142,8 @@ void Communicator::launch(plait_request* request) noexcept {
   auto* in = static_cast<std::byte*>(const_cast<void*>(request->args.in));
   auto* out = static_cast<std::byte*>(request->args.out);
   if (request->factor != nullptr) in = out = reinterpret_cast<std::byte*>(request->factor);
-  if (p.in_bytes > 0) call.input = {in, arena_->owns(in, p.in_bytes), arena_->offset(in), {}};
-  if (p.out_bytes > 0) call.output = {out, arena_->owns(out, p.out_bytes), arena_->offset(out), {}};
+  if (p.in_bytes > 0) call.input = bound_of(in, p.in_bytes);
+  if (p.out_bytes > 0) call.output = bound_of(out, p.out_bytes);
   if (!call.input.shared) expose_plain(call.input, p.in_bytes);
   if (!call.output.shared) expose_plain(call.output, p.out_bytes);
   call.store = store_of(p);

@@ -24,7 +24,11 @@ uint64_t offset_in(const LinkHead* base, const void* p) noexcept {
 std::byte* ring_of(LinkHead* head, uint32_t stream) noexcept {
   return reinterpret_cast<std::byte*>(head) + kPartsOffset + size_t(stream) * kRingParts * kPartBytes;
 }
-static_assert(sizeof(LinkMemory) == kPartsOffset + size_t(kStreams) * kRingParts * kPartBytes);
+std::byte* beside_of(LinkHead* head, uint32_t stream) noexcept {
+  return ring_of(head, kStreams) + size_t(stream) * kLines * kBesideBytes;
+}
+static_assert(sizeof(LinkMemory) ==
+              kPartsOffset + size_t(kStreams) * (kRingParts * kPartBytes + kLines * kBesideBytes));
 // So that lines of the other streams are whole pages.
 static_assert((kHeadOffset + offsetof(LinkHead, lines[1])) % kPageBytes == 0);
 
@@ -75,6 +79,7 @@ void Outbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   LinkHead* target = wire.mapped != nullptr ? wire.mapped : wire.shadow;
   ring_ = target->lines[stream];
   slots_ = ring_of(target, stream);
+  beside_ = beside_of(target, stream);
   usable_parts_ = wire.mapped == nullptr && wire.drops_pages ? 0 : kRingParts;
   credit_ = &own->credit[stream].consumed;
   if (wire.mapped == nullptr) part_out_ = wire.shadow->parts_out[stream];
@@ -229,6 +234,7 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
   stream_ = stream;
   ring_ = own->lines[stream];
   slots_ = ring_of(own, stream);
+  beside_ = beside_of(own, stream);
   if (wire.mapped != nullptr) {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {

@@ -1,7 +1,7 @@
 // The mailbox: streams of messages between two ranks, written once above Domain. A stream is a FIFO of
 // 64-byte lines in the receiver's memory, each holding 56 bytes and, last, a word `sequence << 32 | tag` that
 // says both that the line has landed and what it belongs to; bulk payload goes through 16 KiB parts,
-// announced by a line each. The receiver returns credit for lines and parts it has consumed. Where the peer's
+// announced by a line each. Where the peer's memory is mapped some more bytes lie beside each line. The receiver returns credit for lines and parts it has consumed. Where the peer's
 // memory is mapped everything is a store; elsewhere a put with a signal.
 //
 // The tag is compared whole with what the receiver expects, so checking that both sides run the same
@@ -30,7 +30,8 @@ constexpr uint32_t kParts = 16;      // of a message at most
 // part that is stored to has mostly left that of its reader, which is faster (MappedMessageMemory). Elsewhere
 // the next message need not wait for credit.
 constexpr uint32_t kRingParts = 32;
-constexpr uint32_t kStreams = 4;        // of a link and direction
+constexpr uint32_t kBesideBytes = 4160;  // that lie beside a line; whole cache lines
+constexpr uint32_t kStreams = 4;         // of a link and direction
 constexpr uint32_t kDescriptorBit = 1;  // of a tag
 
 struct alignas(kLineBytes) Line {
@@ -58,6 +59,7 @@ constexpr size_t kPartsOffset =
 struct LinkMemory : LinkHead {
   std::byte behind[kPartsOffset - sizeof(LinkHead)];
   std::byte parts[kStreams][kRingParts][kPartBytes];
+  std::byte beside[kStreams][kLines][kBesideBytes];  // of the lines, where memory is mapped
 };
 
 // Counters of an endpoint that mailboxes use where memory is not mapped: for stream s, 4 * s: lines consumed,
@@ -122,6 +124,8 @@ class Outbox {
            (attach(), refresh(), parts_ + parts - credit_parts_ <= usable_parts_);
   }
   Line& next() noexcept { return ring_[tail_ % kLines]; }
+  // Mapped: kBesideBytes that next() makes visible, too: what is too long for it takes one line, not many.
+  std::byte* beside() noexcept { return beside_ + size_t(tail_ % kLines) * kBesideBytes; }
   // The i-th part after the last one published.
   std::byte* part(uint32_t i) noexcept { return slots_ + size_t((parts_ + i) % kRingParts) * kPartBytes; }
 
@@ -181,7 +185,7 @@ class Outbox {
   void advance(const Batch& batch, size_t taken) noexcept;
 
   Line* ring_ = nullptr;
-  std::byte* slots_ = nullptr;
+  std::byte *slots_ = nullptr, *beside_ = nullptr;
   std::atomic<uint64_t>* credit_ = nullptr;
   uint32_t tail_ = 0, parts_ = 0, credit_lines_ = 0, credit_parts_ = 0;
   uint32_t usable_parts_ = kRingParts;  // 0: none, until the peer grants them
@@ -214,6 +218,8 @@ class Inbox {
   }
   // The line that peek(tag) found.
   const Line& front() const noexcept { return ring_[head_ % kLines]; }
+  // Mapped: what lies beside it.
+  const std::byte* beside() const noexcept { return beside_ + size_t(head_ % kLines) * kBesideBytes; }
   // The tag of the next line when it has landed: for finding out why peek() finds nothing.
   bool peek_tag(uint32_t* tag) const noexcept;
   // The i-th part not yet consumed; announced by a line.
@@ -248,7 +254,7 @@ class Inbox {
 
  private:
   const Line* ring_ = nullptr;
-  const std::byte* slots_ = nullptr;
+  const std::byte *slots_ = nullptr, *beside_ = nullptr;
   std::atomic<uint64_t>* credit_ = nullptr;  // mapped: the peer's word
   const std::atomic<uint64_t>* landed_ = nullptr;
   uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;

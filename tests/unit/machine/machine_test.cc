@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, MachineOnFake, testing::Range(1, 7));
 
 // A root of a broadcast that others are not ready for goes on, as long as messages are copied.
 TEST(Eager, SendersDoNotWaitForReceivers) {
-  for (size_t bytes : {size_t(512), kInlineEagerBytes, size_t(1000), kEagerBytes}) {
+  for (size_t bytes : {size_t(512), kInlineBytes, size_t(1000), kEagerBytes}) {
     SCOPED_TRACE(bytes);
     World setup;
     setup.fabric.mapped = true;

@@ -71,19 +71,19 @@ struct Call {
 // Finds, or imports, a region of a peer by its key. Null: the key is not good.
 using Import = transport::RemoteRegion* (*)(void* context, int32_t peer, ByteView key);
 
-// Up to this many bytes a message travels in lines, and no longer: whatever is longer has a descriptor.
-constexpr size_t kInlineBytes = 1024;
-// Whole lines that hold as much.
-constexpr size_t kGatherBytes = round_up(
-    (kInlineBytes + transport::kLinePayload - 1) / transport::kLinePayload * transport::kLinePayload, 64);
-// The same where the receiver maps the memory it lies in: from here on reading it there is faster.
-constexpr size_t kInlineMappedBytes = 256;
-// The same where lines travel over a network: a line that announces a part carries credit, lines of payload
-// do not.
+// Up to this many bytes a message travels in a line and beside it, to a receiver that maps memory: whatever
+// is longer has a descriptor.
+constexpr size_t kInlineBytes = 4096;
+static_assert(sizeof(uint64_t) + kInlineBytes <= transport::kBesideBytes);  // a length before it
+// The same where the receiver maps the memory it lies in: from here on reading it there is faster. So up to
+// here a message travels so, whatever its sender knows of its receiver's program.
+constexpr size_t kInlineMappedBytes = 1024;
+// The same where lines travel over a network, several if they must: a line that announces a part carries
+// credit, lines of payload do not.
 constexpr size_t kInlineNetworkBytes = 2 * transport::kLinePayload;
-// The same of messages that are copied to be rid of them (Call::eager_bytes): two fit a stream's lines, so
-// that the next operation's need not wait either.
-constexpr size_t kInlineEagerBytes = size_t(transport::kLines) / 2 * transport::kLinePayload;
+// Whole lines that hold as much, and a length before it.
+constexpr size_t kGatherBytes =
+    round_up(kInlineNetworkBytes + sizeof(uint64_t) + transport::kLinePayload, 64);
 // Call::eager_bytes where ranks share cores: up to here a copy costs less than the turns that pass until a
 // sender hears that its message was taken.
 constexpr size_t kEagerBytes = 4096;

@@ -26,7 +26,7 @@ bool Machine::takes_commons() noexcept {
   if (!call_.common) return false;
   common_.bytes = size_t(call_.layout.elements) * call_.layout.element_bytes;
   // A pair with a core each: lines that come one by one are faster.
-  if (links_.size() == 2 && !common_.crowded && common_.bytes <= kInlineBytes) return false;
+  if (links_.size() == 2 && !common_.crowded && common_.bytes <= kInlineMappedBytes) return false;
   // A root goes on where its values fit lines.
   if (spreads() && common_.bytes <= kCommonBytes) return false;
   if (common_.bytes <= kCommonBytes) return true;

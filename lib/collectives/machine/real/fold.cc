@@ -55,23 +55,20 @@ bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arriva
     bool landed = false;
     if (land_uneven(w, a, s, arrival, bytes, &landed)) return landed;
   } else if (bytes <= kInlineBytes && link.mailbox->in(stream).peek(call_.tag) != nullptr) {
-    return land_lines(link.mailbox->in(stream), w, arrival, bytes);
+    return land_lines(link, stream, w, arrival, bytes);
   }
   return land_descriptor(link, stream, a, w, arrival, cursor, bytes);
 }
 
-bool Machine::land_lines(Inbox& in, uint32_t w, Arrival& arrival, size_t bytes) noexcept {
-  if (bytes <= kLinePayload) {
-    const Line* line = in.peek(call_.tag);
-    if (line == nullptr) return false;
-    arrival = {line->payload, bytes, Form::lines, 1};
+bool Machine::land_lines(const Link& link, uint32_t stream, uint32_t w, Arrival& arrival,
+                         size_t bytes) noexcept {
+  const Inbox& in = link.mailbox->in(stream);
+  if (bytes <= kLinePayload || link.mailbox->mapped()) {
+    if (in.peek(call_.tag) == nullptr) return false;
+    arrival = {in_line(in, bytes), bytes, Form::lines, 1};
     return true;
   }
-  constexpr uint32_t kFewLines = 4;
   const uint32_t lines = uint32_t((bytes + kLinePayload - 1) / kLinePayload);
-  // A few are awaited together: looking at a line takes it away from the sender that writes it. Many are
-  // taken as they come (512 B between 2 ranks: 180 ns, 200 when awaited together).
-  if (lines <= kFewLines && in.peek(call_.tag, lines - 1) == nullptr) return false;
   if (arrival.gather == nullptr) {
     Window& window = window_[w];
     arrival.gather = gather_.data() + w * call_.schedule->sources.size() * kGatherBytes + window.gathered;
@@ -143,7 +140,7 @@ void Machine::choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) no
     const uint64_t bit = uint64_t(1) << k;
     if (may_place(w, b, link, bytes)) {
       if (out.room(1)) r.placed |= bit;
-    } else if (bytes > most_in_lines() && !stays(link, bound(a.dst.in()), bytes)) {
+    } else if (bytes > kInlineBytes && !stays(link, bound(a.dst.in()), bytes)) {
       if (parts > kParts || !out.room(parts) || !out.room_for_parts(parts)) continue;
       (out.takes_sources() ? r.sourced : r.fused) |= bit;
     }

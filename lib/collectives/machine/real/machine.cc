@@ -81,17 +81,17 @@ void Machine::start() noexcept {
   const bool made = call_.volley != nullptr && call_.volley->made;
   is_volley_ = made && !call_.volley->mapped;
   if (is_volley_) return start_volley();
-  is_mapped_volley_ = made && lies_mapped();
+  const bool on_commons = takes_commons();  // counted alike on all ranks, volley or not
+  is_mapped_volley_ = made && !on_commons && lies_mapped();
   if (is_mapped_volley_) return start_volley();
-  if (takes_commons()) return start_common();
-  start_program();
+  on_commons ? start_common() : start_program();
 }
 
 void Machine::start_program() noexcept {
   if (!take_program()) return;
   const Schedule& s = *call_.schedule;
   round_ = !s.round.empty() && call_.layout.segments == 1 && !call_.layout.uneven &&
-           call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : most_in_lines());
+           call_.layout.largest_segment_bytes() <= (call_.network ? kInlineNetworkBytes : kInlineMappedBytes);
   if (round_) {
     is_volley_ = make_volley(false);
     return is_volley_ ? start_volley() : start_round();

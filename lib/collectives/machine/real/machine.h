@@ -188,19 +188,24 @@ class Machine {
   bool lies_mapped() const noexcept;
   bool step_mapped() noexcept;
   bool tell_place(Volley::Send& send) noexcept;
+  bool send_part(const Volley::Send& send, Link& link) noexcept;
   void copy_own() noexcept;
   bool find_places(const Volley::Fold& f) noexcept;
   bool find_place(Volley::Operand& operand, size_t bytes) noexcept;
   void fold_mapped(const Volley::Fold& f) noexcept;
   void leave_volley() noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
-  bool land_mapped(const Action& a, int32_t peer, Arrival& arrival, size_t bytes) noexcept;
   void begin_segment(uint32_t w, uint32_t segment) noexcept;
   void complete(uint32_t w, uint32_t action) noexcept;
   Turn run(uint32_t w, uint32_t action) noexcept;
 
-  // The largest message that travels in lines only, where the receiver maps them.
-  size_t most_in_lines() const noexcept { return call_.eager_bytes > 0 ? kInlineEagerBytes : kInlineBytes; }
+  // Bytes of a message that travels in lines: where next() line of `out`, or the front of `in`, has them.
+  static std::byte* in_line(transport::Outbox& out, size_t bytes) noexcept {
+    return bytes <= transport::kLinePayload ? out.next().payload : out.beside();
+  }
+  static const std::byte* in_line(const transport::Inbox& in, size_t bytes) noexcept {
+    return bytes <= transport::kLinePayload ? in.front().payload : in.beside();
+  }
   // Does a message go into its stream whatever else could be done?
   bool copied(size_t bytes) const noexcept { return call_.buffered || bytes <= call_.eager_bytes; }
   // Is it told where it lies, and stays there until the receiver has taken it?
@@ -210,6 +215,7 @@ class Machine {
   Turn run_send(uint32_t w, uint32_t action) noexcept;
   void look_for_credit(Link& link, uint32_t stream) noexcept;
   Turn send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
+  bool put_lines(transport::Outbox& out, const std::byte* data, size_t bytes) noexcept;
   Turn send_uneven(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
   Turn send_joined(uint32_t w, const Action& a, size_t bytes) noexcept;
   void gather_pieces(uint32_t w, const Action& a, std::byte* to) const noexcept;
@@ -231,7 +237,7 @@ class Machine {
   Turn run_fold(uint32_t w, uint32_t action) noexcept;
   bool land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
             size_t bytes) noexcept;
-  bool land_lines(transport::Inbox& in, uint32_t w, Arrival& arrival, size_t bytes) noexcept;
+  bool land_lines(const Link& link, uint32_t stream, uint32_t w, Arrival& arrival, size_t bytes) noexcept;
   bool land_uneven(uint32_t w, const Action& a, const Source& s, Arrival& arrival, size_t bytes,
                    bool* landed) noexcept;
   bool land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
@@ -316,7 +322,7 @@ class Machine {
   uint32_t pulls_ = 0;  // gets under way
   // Address space for the worst case; memory for what is used of it, until rest().
   Mapping bounce_;  // where gets go to be folded: a segment for each source and window
-  Mapping gather_;  // for messages of several lines: kGatherBytes a source and window, used from the front
+  Mapping gather_;  // for those of several lines: kGatherBytes a source and window, used from the front
   bool roomy_ = false;
   Encoded encoded_;
 };

@@ -57,8 +57,7 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
     Arrival& arrival = arrivals[r.landed];
     if (source.peer == kLocal) {
       arrival = {bound(source.place.in()).data + offset_of(source.place, 0), bytes, Form::whole};
-    } else if (!land_lines(links_[size_t(source.peer)].mailbox->in(0), 0, arrival, bytes) &&
-               !land_mapped(a, source.peer, arrival, bytes)) {
+    } else if (!land_lines(links_[size_t(source.peer)], 0, 0, arrival, bytes)) {
       return false;
     }
   }
@@ -70,17 +69,6 @@ bool Machine::fold_lines(const Action& a, Run& r, size_t bytes) noexcept {
     release(0, source, arrivals[k]);
   }
   return true;
-}
-
-// A sender that runs no round tells where the bytes lie, if it is so many.
-bool Machine::land_mapped(const Action& a, int32_t peer, Arrival& arrival, size_t bytes) noexcept {
-  if (bytes <= kInlineMappedBytes || !land_descriptor(links_[size_t(peer)], 0, a, 0, arrival, 0, bytes))
-    return false;
-  if (status_.ok() && arrival.form != Form::mapped) {
-    fail(Code::internal, "rank " + std::to_string(peer) + " sent " + std::to_string(bytes) +
-                             " bytes in a form that is for more: please report it");
-  }
-  return status_.ok();
 }
 
 }  // namespace plait::collectives::real

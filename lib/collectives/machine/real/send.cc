@@ -12,7 +12,7 @@ using namespace transport;
 
 namespace {
 uint32_t lines_for(size_t bytes) noexcept {
-  return bytes <= kLinePayload ? 1u : uint32_t((bytes + kLinePayload - 1) / kLinePayload);
+  return bytes == 0 ? 1u : uint32_t((bytes + kLinePayload - 1) / kLinePayload);
 }
 }  // namespace
 
@@ -41,7 +41,7 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   const Bound& buffer = bound(from.in());
   const bool mapped = stays(link, buffer, bytes);
   if (bytes <= (mapped                   ? kInlineMappedBytes
-                : link.mailbox->mapped() ? most_in_lines()
+                : link.mailbox->mapped() ? kInlineBytes
                                          : kInlineNetworkBytes)) {
     return call_.layout.uneven ? send_uneven(w, a, buffer.data + offset, bytes)
                                : send_lines(w, a, buffer.data + offset, bytes);
@@ -66,26 +66,30 @@ Machine::Turn Machine::send_lines(uint32_t w, const Action& a, const std::byte* 
   const uint32_t stream = stream_of(a.lane, w);
   Mailbox& mailbox = *links_[size_t(a.peer)].mailbox;
   Outbox& out = mailbox.out(stream);
-  const uint32_t lines = lines_for(bytes);
-  if (!out.room(lines)) return Turn::blocked;
-  if (bytes == 8) {  // what latency is measured with
-    std::memcpy(out.next().payload, data, 8);
+  if (mailbox.mapped()) {
+    if (!out.room(1)) return Turn::blocked;
+    if (bytes > 0) std::memcpy(in_line(out, bytes), data, bytes);
+    // Such begin with their length, which is looked for in the line.
+    if (call_.layout.uneven || a.wired) std::memcpy(out.next().payload, data, sizeof(uint64_t));
     out.publish(call_.tag);
-  } else {
-    // Full lines by a copy of known length, which is a few moves.
-    const std::byte* full = data + bytes / kLinePayload * kLinePayload;
-    for (const std::byte* at = data; at != full; at += kLinePayload) {
-      std::memcpy(out.next().payload, at, kLinePayload);
-      out.publish(call_.tag);
-    }
-    if (const size_t rest = bytes % kLinePayload; rest > 0 || bytes == 0) {
-      if (rest > 0) std::memcpy(out.next().payload, full, rest);
-      out.publish(call_.tag);
-    }
+  } else if (!put_lines(out, data, bytes)) {
+    return Turn::blocked;
   }
   ordinals(a.peer, stream).sent++;
   mailbox.notify();
   return Turn::done;
+}
+
+bool Machine::put_lines(Outbox& out, const std::byte* data, size_t bytes) noexcept {
+  if (!out.room(lines_for(bytes))) return false;
+  const std::byte* const end = data + bytes;
+  do {
+    const size_t here = std::min<size_t>(size_t(end - data), kLinePayload);
+    if (here > 0) std::memcpy(out.next().payload, data, here);
+    out.publish(call_.tag);
+    data += here;
+  } while (data != end);
+  return true;
 }
 
 // Every descriptor carries the credit for the other direction.

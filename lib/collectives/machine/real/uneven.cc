@@ -60,8 +60,7 @@ bool Machine::land_uneven(uint32_t w, const Action& a, const Source& s, Arrival&
     arrival = {};
     return true;
   }
-  Inbox& in = links_[size_t(s.peer)].mailbox->in(stream_of(s.lane, w));
-  const Line* line = in.peek(call_.tag);
+  const Line* line = links_[size_t(s.peer)].mailbox->in(stream_of(s.lane, w)).peek(call_.tag);
   if (line == nullptr) return false;
   uint64_t length;
   std::memcpy(&length, line->payload, sizeof length);
@@ -71,7 +70,7 @@ bool Machine::land_uneven(uint32_t w, const Action& a, const Source& s, Arrival&
                              " bytes in lines: please report it");
     return true;
   }
-  *landed = land_lines(in, w, arrival, sizeof length + bytes);
+  *landed = land_lines(links_[size_t(s.peer)], stream_of(s.lane, w), w, arrival, sizeof length + bytes);
   if (!*landed) return true;
   arrival.data += sizeof length;
   arrival.available = bytes;

@@ -40,14 +40,16 @@ bool Machine::make_volley(bool mapped) noexcept {
   v.sends.clear();
   v.operands.clear();
   v.folds.clear();
-  v.mapped = mapped;
+  v.mapped = v.copies = mapped;
+  const size_t most = call_.network ? kLinePayload : kInlineMappedBytes;  // a line each
   window_[0].segment = 0;
   for (uint32_t i : s.round) {
     const Action& a = s.actions[i];
     const auto bytes = uint32_t(call_.layout.bytes(a.sized_by, a.chunk, a.count, 0));
-    if (a.pieces > 0 || !(mapped ? may_map(a, bytes) : bytes <= kLinePayload)) return false;
+    if (a.pieces > 0 || !(mapped ? may_map(a, bytes) : bytes <= most)) return false;
     const Source* sources = &s.sources[a.first_source];
     if (a.kind == Kind::send) {
+      v.copies = v.copies && bytes <= kPartBytes;
       v.sends.push_back({links_[size_t(a.peer)].mailbox, here(sources->place), bytes, &a});
       continue;
     }
@@ -97,7 +99,7 @@ bool Machine::volley_waits(const Action* of, uint32_t before) noexcept {
 bool Machine::send_line(const Volley::Send& send) noexcept {
   Outbox& out = send.mailbox->out(0);
   if (!out.room(1)) return false;
-  copy_values(out.next().payload, at(send.from), send.bytes);
+  copy_values(in_line(out, send.bytes), at(send.from), send.bytes);
   out.publish(call_.tag);
   send.mailbox->notify();
   return true;
@@ -119,7 +121,7 @@ void Machine::fold_volley(const Volley::Fold& f) noexcept {
   const std::byte* inputs[kMaxOperands];
   for (uint32_t k = 0; k < f.count; k++) {
     const Inbox* in = operands[k].in;
-    inputs[k] = in == nullptr ? at(operands[k].here) : in->front().payload;
+    inputs[k] = in == nullptr ? at(operands[k].here) : in_line(*in, f.bytes);
   }
   std::byte* to = at(f.to);
   if (f.action->kind != Kind::fold) {

@@ -1,8 +1,8 @@
 // A volley: a round (Schedule::round) whose messages take a line each, with all worked out that calls alike
 // have in common: which line goes where, and what is folded from where. What is left to a call are copies,
-// looks at lines and folds; latency is measured with nothing else. A message fits its line; or, in a mapped
-// volley, each is longer and lies in memory that its receiver maps: the line says where, and the receiver
-// reads it there.
+// looks at lines and folds; latency is measured with nothing else. A message fits its line and what lies
+// beside it; or, in a mapped volley, each is longer and lies where its sender has it, if the receiver maps
+// that, else beside the line or in a part.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,15 @@ struct Volley {
     Here from;
     uint32_t bytes;
     const Action* action;
-    uint32_t line = 0;  // mapped: that told of it, by number
+    uint32_t line = 0;  // mapped: the peer is done with it when it has consumed this one, by number
   };
+  enum class At : uint8_t { sender, line, part };
   struct Operand {
     transport::Inbox* in;  // null: it is here
     Here here;
     int32_t peer = kLocal;
-    const std::byte* there = nullptr;  // mapped: where it lies this time
+    const std::byte* there = nullptr;  // mapped: where it lies this time ...
+    At at = At::sender;                // ... which is this
   };
   struct Fold {
     const Action* action;
@@ -42,6 +44,7 @@ struct Volley {
     uint32_t first, count;  // of `operands`
   };
   bool made = false, mapped = false;
+  bool copies = false;  // mapped: all that is sent would fit a line or a part, did it not lie mapped
   std::vector<Send> sends;
   std::vector<Operand> operands;
   std::vector<Fold> folds;

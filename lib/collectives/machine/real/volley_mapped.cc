@@ -1,10 +1,11 @@
-// Mapped volleys: a rank tells where its messages lie, reads those that it is told of, and waits until all of
-// its own were read. Where a peer sends in another way, because its memory is plain, the call goes on as the
-// program that it is.
+// Mapped volleys: a rank tells where its messages lie, or copies them where peers do not map that, reads those
+// that it is told of, and waits until all of its own were read that are not copies. Where a peer sends in
+// another way the call goes on as the program that it is.
 #include <algorithm>
 #include <cstring>
 
 #include "base/bytes.h"
+#include "base/copy.h"
 #include "collectives/machine/real/descriptor.h"
 #include "collectives/machine/real/machine.h"
 
@@ -12,11 +13,11 @@ namespace plait::collectives::real {
 
 using namespace transport;
 
-// May the call be one, if all its messages may? Not if it may be done on the commons: whether it is must be
-// found alike on all ranks, and where its buffers lie differs.
+// May the call be one, if all its messages may? Not an allreduce that may be done on the commons: that wants
+// a stage, which calls that are begun as volleys make no room for.
 bool Machine::maps_round() const noexcept {
   return call_.volley != nullptr && !call_.schedule->round.empty() && call_.layout.segments == 1 &&
-         !call_.layout.uneven && call_.codec == nullptr && !call_.network && !call_.common;
+         !call_.layout.uneven && call_.codec == nullptr && !call_.network && (!call_.common || spreads());
 }
 
 // Nothing waits for its messages to be read, and there is one at most between two ranks.
@@ -24,16 +25,17 @@ bool Machine::may_map(const Action& a, size_t bytes) const noexcept {
   if (bytes <= kInlineMappedBytes || a.waits > 0 || a.dead || a.kind > Kind::copy) return false;
   const Source* const sources = &call_.schedule->sources[a.first_source];
   if (a.kind == Kind::send)
-    return a.lane == 0 && a.ordinal == 0 && stays(links_[size_t(a.peer)], bound(sources->place.in()), bytes);
+    return a.lane == 0 && a.ordinal == 0 &&
+           (bytes <= kPartBytes || stays(links_[size_t(a.peer)], bound(sources->place.in()), bytes));
   return std::all_of(sources, sources + a.sources, [&](const Source& s) {
     return s.peer == kLocal || (s.lane == 0 && s.ordinal == 0 && links_[size_t(s.peer)].shared != nullptr);
   });
 }
 
-// Of one that is made: do the messages of this call lie where peers map them?
+// Of one that is made: do the messages of this call lie where peers map them, or may they be copied?
 bool Machine::lies_mapped() const noexcept {
   const auto& sends = call_.volley->sends;
-  return std::all_of(sends.begin(), sends.end(),
+  return call_.volley->copies || std::all_of(sends.begin(), sends.end(),
                      [](const Volley::Send& send) { return send.from.buffer->shared; });
 }
 
@@ -65,11 +67,28 @@ bool Machine::step_mapped() noexcept {
 }
 
 bool Machine::tell_place(Volley::Send& send) noexcept {
+  Link& link = links_[size_t(send.action->peer)];
+  if (!stays(link, *send.from.buffer, send.bytes)) {
+    const bool sent = send.bytes <= kInlineBytes ? send_line(send) : send_part(send, link);
+    send.line = send.mailbox->out(0).sent() - kLines;  // consumed long since: nothing is waited for
+    return sent;
+  }
   Outbox& out = send.mailbox->out(0);
   if (!out.room(1)) return false;
   fill_descriptor(*send.action, 0, kMapped, send.from.buffer->offset + send.from.offset);
   out.publish(call_.tag | kDescriptorBit);
   send.line = out.sent();
+  send.mailbox->notify();
+  return true;
+}
+
+bool Machine::send_part(const Volley::Send& send, Link& link) noexcept {
+  Outbox& out = send.mailbox->out(0);
+  if (!out.room_for_parts(1)) look_for_credit(link, 0);
+  if (!out.room(1) || !out.room_for_parts(1)) return false;
+  copy_bytes(out.part(0), at(send.from), send.bytes);
+  fill_descriptor(*send.action, 0, kPart, 0);
+  out.publish_part(call_.tag | kDescriptorBit, send.bytes);
   send.mailbox->notify();
   return true;
 }
@@ -95,21 +114,25 @@ bool Machine::find_places(const Volley::Fold& f) noexcept {
 
 bool Machine::find_place(Volley::Operand& operand, size_t bytes) noexcept {
   uint32_t tag = 0;
-  const Line* const line = operand.in->peek(call_.tag | kDescriptorBit);
-  if (line == nullptr) {
-    // Of this call, and no descriptor: what peers send otherwise is not for a volley.
-    if (operand.in->peek_tag(&tag) && tag == call_.tag) leave_volley();
-    return false;
+  if (!operand.in->peek_tag(&tag) || (tag | kDescriptorBit) != (call_.tag | kDescriptorBit)) return false;
+  const Line* const line = operand.in->peek(tag);
+  if (tag == call_.tag && bytes <= kInlineBytes) {
+    operand.at = Volley::At::line;
+    operand.there = in_line(*operand.in, bytes);
+    return true;
   }
   Descriptor d;
   std::memcpy(&d, line->payload, sizeof d);
   const Link& link = links_[size_t(operand.peer)];
-  if (d.kind != kMapped || !in_bounds(d.offset, bytes, link.shared_bytes)) {
+  const bool in_part = d.kind == kPart && bytes <= kPartBytes;
+  const bool told = d.kind == kMapped && in_bounds(d.offset, bytes, link.shared_bytes);
+  if (tag == call_.tag || (!in_part && !told)) {
     leave_volley();
     return false;
   }
   link.mailbox->out(0).acknowledged(d.lines, d.parts);
-  operand.there = link.shared + d.offset;
+  operand.at = in_part ? Volley::At::part : Volley::At::sender;
+  operand.there = in_part ? operand.in->part(0) : link.shared + d.offset;
   return true;
 }
 
@@ -125,9 +148,14 @@ void Machine::fold_mapped(const Volley::Fold& f) noexcept {
     copy_to_all(inputs[0], &to, 1, f.bytes, call_.store);
   }
   for (uint32_t k = 0; k < f.count; k++) {
-    if (operands[k].in == nullptr) continue;
-    operands[k].in->consume(1);
-    (void)operands[k].in->credit();
+    Inbox* const in = operands[k].in;
+    if (in == nullptr) continue;
+    operands[k].at == Volley::At::part ? in->consume_part() : in->consume(1);
+    if (operands[k].at != Volley::At::sender) {
+      in->maybe_credit();
+      continue;
+    }
+    (void)in->credit();
     links_[size_t(operands[k].peer)].mailbox->notify();
   }
 }
