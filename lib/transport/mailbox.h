@@ -1,8 +1,9 @@
 // The mailbox: streams of messages between two ranks, written once above Domain. A stream is a FIFO of
 // 64-byte lines in the receiver's memory, each holding 56 bytes and, last, a word `sequence << 32 | tag` that
 // says both that the line has landed and what it belongs to; bulk payload goes through 16 KiB parts,
-// announced by a line each. Where the peer's memory is mapped some more bytes lie beside each line. The receiver returns credit for lines and parts it has consumed. Where the peer's
-// memory is mapped everything is a store; elsewhere a put with a signal.
+// announced by a line each. The receiver returns credit for lines and parts it has consumed. Where the peer's
+// memory is mapped everything is a store, and some more bytes lie beside each line; elsewhere it is a put with
+// a signal.
 //
 // The tag is compared whole with what the receiver expects, so checking that both sides run the same
 // operation costs nothing. Its lowest bit says that the line holds a Descriptor instead of payload.
@@ -268,7 +269,7 @@ class Inbox {
 // Both directions of all streams with one peer.
 class Mailbox {
  public:
-  // `own` is this rank's LinkMemory (LinkMemory) for the peer, zeroed, exposed to it with
+  // `own` is this rank's LinkMemory for the peer, zeroed, exposed to it with
   // Access::both. Keeps pointers only.
   Mailbox(const Wire& wire, LinkHead* own);
   Mailbox(const Mailbox&) = delete;

@@ -81,9 +81,10 @@ constexpr size_t kInlineMappedBytes = 1024;
 // The same where lines travel over a network, several if they must: a line that announces a part carries
 // credit, lines of payload do not.
 constexpr size_t kInlineNetworkBytes = 2 * transport::kLinePayload;
-// Whole lines that hold as much, and a length before it.
+// Whole lines that hold kInlineBytes and a length before them: whatever a peer sends in lines, no more is
+// taken for one message.
 constexpr size_t kGatherBytes =
-    round_up(kInlineNetworkBytes + sizeof(uint64_t) + transport::kLinePayload, 64);
+    round_up(kInlineBytes + sizeof(uint64_t) + transport::kLinePayload, 64);
 // Call::eager_bytes where ranks share cores: up to here a copy costs less than the turns that pass until a
 // sender hears that its message was taken.
 constexpr size_t kEagerBytes = 4096;
