@@ -11,17 +11,10 @@ namespace plait::runtime {
 bool Board::read(uint64_t call_number, CallId* call) const noexcept {
   const CallRecord& r = records[call_number % kRecords];
   if (r.number.load(std::memory_order_acquire) != call_number) return false;
+  uint64_t words[kCallWords];
+  for (size_t i = 0; i < kCallWords; i++) words[i] = r.call[i].load(std::memory_order_relaxed);
   CallId c;
-  c.count = r.count.load(std::memory_order_relaxed);
-  c.kind = r.kind.load(std::memory_order_relaxed);
-  c.dtype = r.dtype.load(std::memory_order_relaxed);
-  c.op = r.op.load(std::memory_order_relaxed);
-  c.root = r.root.load(std::memory_order_relaxed);
-  c.algorithm = r.algorithm.load(std::memory_order_relaxed);
-  c.in_place = r.in_place.load(std::memory_order_relaxed);
-  c.counts = r.counts.load(std::memory_order_relaxed);
-  c.counts_hash = r.counts_hash.load(std::memory_order_relaxed);
-  c.codec = r.codec.load(std::memory_order_relaxed);
+  std::memcpy(&c, words, sizeof c);
   const uint64_t sum = r.sum.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (r.number.load(std::memory_order_relaxed) != call_number || sum != sum_of(call_number, c)) return false;

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/status.h"
 #include "collectives/method.h"
@@ -42,24 +44,30 @@ std::string_view algorithm_name(const CallId& call, const collectives::Methods& 
 
 constexpr uint32_t kRecords = 16;
 
+// As it is written and read: word by word, since others read meanwhile.
+constexpr size_t kCallWords = sizeof(CallId) / sizeof(uint64_t);
+static_assert(std::is_trivially_copyable_v<CallId> && sizeof(CallId) == kCallWords * sizeof(uint64_t));
+inline uint64_t word_of(const CallId& call, size_t i) noexcept {
+  uint64_t word;
+  std::memcpy(&word, reinterpret_cast<const std::byte*>(&call) + i * sizeof word, sizeof word);
+  return word;
+}
+
 // One call, in one cache line. Written by its owner, number last. A copy that travels may land in pieces, in
 // any order: `sum` says whether all of it is there.
 struct alignas(64) CallRecord {
   std::atomic<uint64_t> number;  // of the operation, from 1; 0: none yet
-  std::atomic<uint64_t> count;
-  std::atomic<uint32_t> kind;
-  std::atomic<int32_t> dtype, op, root;
-  std::atomic<uint32_t> algorithm, in_place, counts, counts_hash, codec, unused;
+  std::atomic<uint64_t> call[kCallWords];
   std::atomic<uint64_t> sum;  // sum_of() the rest
 };
 // The products do not wait for one another: it is computed in each operation.
-constexpr uint64_t sum_of(uint64_t number, const CallId& c) noexcept {
-  const auto pair = [](uint32_t high, uint32_t low) { return uint64_t(high) << 32 | low; };
-  return number * 0x9E3779B97F4A7C15ull + c.count * 0xC2B2AE3D27D4EB4Full +
-         pair(c.kind, uint32_t(c.dtype)) * 0x165667B19E3779F9ull +
-         pair(uint32_t(c.op), uint32_t(c.root)) * 0xD6E8FEB86659FD93ull +
-         pair(c.algorithm, c.in_place) * 0xFF51AFD7ED558CCDull +
-         pair(c.counts, c.counts_hash) * 0xC4CEB9FE1A85EC53ull + c.codec * 0x94D049BB133111EBull;
+inline uint64_t sum_of(uint64_t number, const CallId& call) noexcept {
+  constexpr uint64_t kOdd[kCallWords] = {0x165667B19E3779F9ull, 0xD6E8FEB86659FD93ull, 0xFF51AFD7ED558CCDull,
+                                         0xC2B2AE3D27D4EB4Full, 0xC4CEB9FE1A85EC53ull, 0x94D049BB133111EBull};
+  uint64_t sum = number * 0x9E3779B97F4A7C15ull;
+#pragma GCC unroll 6
+  for (size_t i = 0; i < kCallWords; i++) sum += word_of(call, i) * kOdd[i];
+  return sum;
 }
 
 // Keeps a rank out of its peers' memory once one of them gave up: that peer revokes and waits for the step
@@ -109,16 +117,8 @@ struct alignas(64) Board {
     CallRecord& r = record_of(call_number);
     r.number.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    r.count.store(call.count, std::memory_order_relaxed);
-    r.kind.store(call.kind, std::memory_order_relaxed);
-    r.dtype.store(call.dtype, std::memory_order_relaxed);
-    r.op.store(call.op, std::memory_order_relaxed);
-    r.root.store(call.root, std::memory_order_relaxed);
-    r.algorithm.store(call.algorithm, std::memory_order_relaxed);
-    r.in_place.store(call.in_place, std::memory_order_relaxed);
-    r.counts.store(call.counts, std::memory_order_relaxed);
-    r.counts_hash.store(call.counts_hash, std::memory_order_relaxed);
-    r.codec.store(call.codec, std::memory_order_relaxed);
+#pragma GCC unroll 6
+    for (size_t i = 0; i < kCallWords; i++) r.call[i].store(word_of(call, i), std::memory_order_relaxed);
     r.sum.store(sum_of(call_number, call), std::memory_order_relaxed);
     r.number.store(call_number, std::memory_order_release);
   }

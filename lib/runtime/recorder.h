@@ -67,13 +67,11 @@ class Recorder {
 
   // The hot path: stores to one line for each operation, and one store when it is done.
   void started(uint64_t number, const CallId& call) noexcept {
-    static_assert(std::is_trivially_copyable_v<CallId> && sizeof(CallId) == sizeof(uint64_t) * kCallWords);
-    uint64_t words[kCallWords];
-    std::memcpy(words, &call, sizeof words);
     Entry& e = entries_[number % kEntries];
     e.number.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
-    for (size_t i = 0; i < kCallWords; i++) e.call[i].store(words[i], std::memory_order_relaxed);
+#pragma GCC unroll 6
+    for (size_t i = 0; i < kCallWords; i++) e.call[i].store(word_of(call, i), std::memory_order_relaxed);
     e.number.store(number, std::memory_order_release);
   }
   // Operations end in the order of their numbers.
@@ -113,7 +111,6 @@ class Recorder {
   bool is_kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kCallWords = 6;
   struct alignas(64) Entry {
     std::atomic<uint64_t> number{0};  // written last; 0: none, or being written
     std::atomic<uint64_t> call[kCallWords]{};
