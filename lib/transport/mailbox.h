@@ -278,8 +278,9 @@ class Mailbox {
   Inbox& in(uint32_t stream) noexcept { return in_[stream]; }
   // After the last publish or credit of a burst. Mapped: wakes the peer if it sleeps; else posts.
   void notify() noexcept { mapped() ? wire_.endpoint->notify() : flush(); }
-  // Unmapped: posts what was published or refused, and credit that is due. Call it after each poll.
-  void flush() noexcept;
+  // Unmapped: posts what was published or refused, and credit that is due. Call it after each poll. Not
+  // inlined into what runs where memory is mapped.
+  [[gnu::noinline]] void flush() noexcept;
   // Unmapped: nothing else is to be done now: credit for parts, which otherwise travels with messages, goes
   // out.
   void idle() noexcept;

@@ -179,11 +179,13 @@ class Machine {
   bool volley_waits(const Action* of, uint32_t before) noexcept;
   bool send_line(const Volley::Send& send) noexcept;
   bool all_landed(const Volley::Fold& f) noexcept;
-  void fold_volley(const Volley::Fold& f) noexcept;
-  void fold_inputs(const Volley::Fold& f, const std::byte* const* inputs, std::byte* to,
-                   Store store) const noexcept {
-    call_.fold({inputs, f.count, &to, 1, f.bytes >> call_.layout.element_shift,
-                f.action->last ? call_.ranks : 0, store, f.action->own, &call_.op});
+  void fold_volley(Volley::Fold& f) noexcept;
+  collectives::Fold work_of(const Action& a, size_t bytes) const noexcept;
+  void fold_inputs(Volley::Fold& f, const std::byte* const* inputs, std::byte* to) const noexcept {
+    f.work.inputs = inputs;
+    f.work.outputs = &to;
+    f.work.op = &call_.op;
+    call_.fold(f.work);
   }
   bool lies_mapped() const noexcept;
   bool step_mapped() noexcept;
@@ -192,7 +194,7 @@ class Machine {
   void copy_own() noexcept;
   bool find_places(const Volley::Fold& f) noexcept;
   bool find_place(Volley::Operand& operand, size_t bytes) noexcept;
-  void fold_mapped(const Volley::Fold& f) noexcept;
+  void fold_mapped(Volley::Fold& f) noexcept;
   void leave_volley() noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
   void begin_segment(uint32_t w, uint32_t segment) noexcept;

@@ -53,7 +53,8 @@ bool Machine::make_volley(bool mapped) noexcept {
       v.sends.push_back({links_[size_t(a.peer)].mailbox, here(sources->place), bytes, &a});
       continue;
     }
-    v.folds.push_back({&a, here(a.dst), bytes, uint32_t(v.operands.size()), a.sources});
+    v.folds.push_back({&a, here(a.dst), bytes, uint32_t(v.operands.size()), a.sources, a.kind != Kind::fold,
+                       bytes > kLinePayload, work_of(a, bytes)});
     for (uint32_t k = 0; k < a.sources; k++) {
       const int32_t peer = sources[k].peer;
       const bool is_here = peer == kLocal;
@@ -64,21 +65,28 @@ bool Machine::make_volley(bool mapped) noexcept {
   return v.made = true;
 }
 
+collectives::Fold Machine::work_of(const Action& a, size_t bytes) const noexcept {
+  return {nullptr, a.sources, nullptr, 1, bytes >> call_.layout.element_shift, a.last ? call_.ranks : 0,
+          Store::plain, a.own, nullptr};
+}
+
 void Machine::start_volley() noexcept {
   round_at_ = 0;
   volley_landed_ = 0;
 }
 
 bool Machine::step_volley() noexcept {
-  const Volley& v = *call_.volley;
+  Volley& v = *call_.volley;
   const uint32_t before = round_at_, sends = uint32_t(v.sends.size()), all = sends + uint32_t(v.folds.size());
-  for (; round_at_ < sends; round_at_++) {
-    if (!send_line(v.sends[round_at_])) return volley_waits(v.sends[round_at_].action, before);
+  if (before < sends) {
+    for (; round_at_ < sends; round_at_++) {
+      if (!send_line(v.sends[round_at_])) return volley_waits(v.sends[round_at_].action, before);
+    }
+    // What is awaited hardly came with the sending.
+    if (sends < all) return volley_waits(v.folds[0].action, before);
   }
-  // What is awaited hardly came with the sending.
-  if (before < sends && sends < all) return volley_waits(v.folds[0].action, before);
   for (; round_at_ < all; round_at_++) {
-    const Volley::Fold& f = v.folds[round_at_ - sends];
+    Volley::Fold& f = v.folds[round_at_ - sends];
     if (!all_landed(f)) return volley_waits(f.action, before);
     fold_volley(f);
   }
@@ -116,18 +124,18 @@ bool Machine::all_landed(const Volley::Fold& f) noexcept {
   return true;
 }
 
-void Machine::fold_volley(const Volley::Fold& f) noexcept {
+void Machine::fold_volley(Volley::Fold& f) noexcept {
   const Volley::Operand* operands = &call_.volley->operands[f.first];
   const std::byte* inputs[kMaxOperands];
   for (uint32_t k = 0; k < f.count; k++) {
     const Inbox* in = operands[k].in;
-    inputs[k] = in == nullptr ? at(operands[k].here) : in_line(*in, f.bytes);
+    inputs[k] = in == nullptr ? at(operands[k].here) : f.beside ? in->beside() : in->front().payload;
   }
   std::byte* to = at(f.to);
-  if (f.action->kind != Kind::fold) {
-    if (to != inputs[0]) copy_values(to, inputs[0], f.bytes);
-  } else if (f.bytes > 0) {
-    fold_inputs(f, inputs, to, Store::plain);
+  if (!f.copies) {
+    if (f.bytes > 0) fold_inputs(f, inputs, to);  // a barrier folds nothing
+  } else if (to != inputs[0]) {
+    copy_values(to, inputs[0], f.bytes);
   }
   for (uint32_t k = 0; k < f.count; k++) {
     if (operands[k].in == nullptr) continue;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectives/machine/real/schedule.h"
+#include "collectives/reduce/reduce.h"
 #include "transport/mailbox.h"
 
 namespace plait::collectives::real {
@@ -41,7 +42,10 @@ struct Volley {
     const Action* action;
     Here to;
     uint32_t bytes;
-    uint32_t first, count;  // of `operands`
+    uint32_t first, count;   // of `operands`
+    bool copies;             // instead of folding
+    bool beside;             // of lines: what comes lies beside them
+    collectives::Fold work;  // without buffers
   };
   bool made = false, mapped = false;
   bool copies = false;  // mapped: all that is sent would fit a line or a part, did it not lie mapped

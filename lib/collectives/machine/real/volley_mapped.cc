@@ -53,7 +53,7 @@ bool Machine::step_mapped() noexcept {
       if (find_places(f)) continue;
       return is_mapped_volley_ ? volley_waits(f.action, before) : false;
     }
-    for (const Volley::Fold& f : v.folds) {
+    for (Volley::Fold& f : v.folds) {
       if (sends == 0 || f.action->kind != Kind::copy) fold_mapped(f);
     }
   }
@@ -136,14 +136,15 @@ bool Machine::find_place(Volley::Operand& operand, size_t bytes) noexcept {
   return true;
 }
 
-void Machine::fold_mapped(const Volley::Fold& f) noexcept {
+void Machine::fold_mapped(Volley::Fold& f) noexcept {
   const Volley::Operand* operands = &call_.volley->operands[f.first];
   const std::byte* inputs[kMaxOperands];
   for (uint32_t k = 0; k < f.count; k++)
     inputs[k] = operands[k].in == nullptr ? at(operands[k].here) : operands[k].there;
   std::byte* to = at(f.to);
   if (f.action->kind == Kind::fold) {
-    fold_inputs(f, inputs, to, call_.store);
+    f.work.store = call_.store;
+    fold_inputs(f, inputs, to);
   } else if (to != inputs[0]) {
     copy_to_all(inputs[0], &to, 1, f.bytes, call_.store);
   }
