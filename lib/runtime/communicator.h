@@ -83,13 +83,30 @@ class Communicator {
 
   // Makes a request, not started. Code::invalid, Code::unsupported; or what broke the communicator.
   Result<plait_request*> make(const Args& args, bool persistent);
+  // again.cc: calls like earlier ones.
   // A request of an earlier call, released, for which `given`, not checked, is as good: the same but for
-  // where equally distant buffers lie. Null: make() one.
-  plait_request* again(const EvenCall& given) noexcept;
-  // May a request of again() be run_now()?
-  bool may_run_now(const plait_request& request) const noexcept;
-  // Runs it to its end, and releases it, if that comes soon. False: it is started; wait() for it.
-  bool run_now(plait_request& request) noexcept;
+  // where equally distant buffers lie. It stays where it is until take_ready(). Null: make() one.
+  plait_request* ready_for(const EvenCall& given) const noexcept {
+    const auto distance = [](const void* in, const void* out) {
+      return reinterpret_cast<uintptr_t>(out) - reinterpret_cast<uintptr_t>(in);
+    };
+    plait_request* const ready = ready_[place_of(given.collective, given.root, given.count)];
+    if (ready == nullptr) return nullptr;
+    const Args& a = ready->args;
+    const bool same = given.collective == a.collective && given.count == a.count && given.root == a.root &&
+                      int(given.dtype) == int(a.dtype) && int(given.op) == int(a.op) &&
+                      distance(given.in, given.out) == distance(a.in, a.out) &&
+                      (given.in != nullptr) == (a.in != nullptr) &&
+                      (given.out != nullptr) == (a.out != nullptr);
+    return same ? ready : nullptr;
+  }
+  // It is the caller's, of a call with these buffers.
+  void take_ready(plait_request& request, const void* in, void* out) noexcept;
+  // May a call with these buffers be run_now()?
+  bool may_run_now(const plait_request& ready, const void* in, const void* out) const noexcept;
+  // Runs it to its end if that comes soon; the request stays ready. False: it was taken, and started; wait()
+  // for it.
+  bool run_now(plait_request& ready, const void* in, void* out) noexcept;
   // A request of a send or receive that was checked, of a communicator that is not broken.
   plait_request* make_message(Letter::Kind kind, int32_t peer, int32_t tag, std::byte* data, size_t bytes);
   // A short message without a request: done. False: nothing happened, and it needs one.
@@ -140,7 +157,9 @@ class Communicator {
 
  private:
   static constexpr int kMostSleepMs = 100;  // boards and the abort flag are looked at that often
-  static constexpr uint32_t kLooksNow = 256;
+  // Of run_now(): of these the first come without a pause, which may take longer than a line to the other core
+  // (EPYC of family 25, model 1: 40 ns).
+  static constexpr uint32_t kLooksNow = 256, kEagerLooks = 4;
   static constexpr uint32_t kModest = 32;
   static constexpr uint64_t kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64;           // remembered; a power of two
@@ -208,14 +227,17 @@ class Communicator {
   bool next_of_low_rank(plait_request& request) noexcept;
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
-  bool is_volley(const plait_request& request) const noexcept;
+  bool is_volley(const Prepared& p, const void* in, const void* out) const noexcept;
+  void start_volley(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
+  static collectives::Store store_of(const Prepared& p) noexcept;
   collectives::real::Bound bound_of(std::byte* data, size_t bytes) const noexcept;
-  void start_volley(const plait_request& request) noexcept;
-  collectives::real::Call& take_call(const Prepared& p) noexcept;
+  collectives::real::Call& take_call(const Prepared& p, uint64_t number) noexcept;
   void spread() noexcept;
   void finish(Status status) noexcept;
+  void settle() noexcept;
   bool rest() noexcept;
   void record() noexcept;
+  void record(uint64_t number, const CallId& call) noexcept;
   // `armed`: to sleep is what comes next; the domains stay as they are, nothing is polled for.
   bool advance_collectives(bool armed = false) noexcept;
   bool enter_gate() noexcept;
@@ -338,7 +360,7 @@ class Communicator {
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
   plait_request* brief_ = nullptr;              // the latest of brief(), while it is held
-  std::array<plait_request*, kReady> ready_{};  // released, not among free_: for again(), by hash
+  std::array<plait_request*, kReady> ready_{};  // released, not among free_: ready_for(), by hash
   const Prepared* called_ = nullptr;            // of which machine_->call() is a copy
   std::deque<plait_request> requests_;
   uint64_t calls_ = 0;

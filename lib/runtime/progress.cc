@@ -45,24 +45,27 @@ uint32_t tag_of(const Prepared& p, uint64_t number) noexcept {
   return (p.hash & ~0xffu) | (uint32_t(number) & 0x7f) << 1;
 }
 
-collectives::Store store_of(const Prepared& p) noexcept {
-  using collectives::Store;
-  if (p.in_place) return Store::plain;
-  return p.out_bytes >= (size_t(32) << 20) ? Store::stream : Store::prefetch;
-}
-
 }  // namespace
 
 // The call to run is a copy of what it was prepared as, unless it is already.
-collectives::real::Call& Communicator::take_call(const Prepared& p) noexcept {
+collectives::real::Call& Communicator::take_call(const Prepared& p, uint64_t number) noexcept {
   collectives::real::Call& call = machine_->call();
-  if (called_ == &p) return call;
-  call = p.call;
-  call.volley = &p.volley;
-  call.network = p.network;
-  network_ = p.network;
-  called_ = &p;
+  if (called_ != &p) {
+    call = p.call;
+    call.volley = &p.volley;
+    call.network = p.network;
+    network_ = p.network;
+    called_ = &p;
+  }
+  call.number = number;
+  call.tag = tag_of(p, number);
   return call;
+}
+
+collectives::Store Communicator::store_of(const Prepared& p) noexcept {
+  using collectives::Store;
+  if (p.in_place) return Store::plain;
+  return p.out_bytes >= (size_t(32) << 20) ? Store::stream : Store::prefetch;
 }
 
 // Where a buffer lies. One of no bytes lies nowhere.
@@ -71,67 +74,14 @@ collectives::real::Bound Communicator::bound_of(std::byte* data, size_t bytes) c
   return {data, arena_->owns(data, bytes), arena_->offset(data), {}};
 }
 
-bool Communicator::is_volley(const plait_request& request) const noexcept {
-  const Prepared& p = *request.prepared;
-  if (!p.volley.made || p.args.codec != nullptr || request.factor != nullptr || policy_.crowded) return false;
-  return !p.volley.mapped || p.volley.copies ||
-         ((p.in_bytes == 0 || arena_->owns(request.args.in, p.in_bytes)) &&
-          (p.out_bytes == 0 || arena_->owns(request.args.out, p.out_bytes)));
-}
-
-// A small call like an earlier one: nothing is to be found out, or made room for, but where its buffers lie.
-void Communicator::start_volley(const plait_request& request) noexcept {
-  const Prepared& p = *request.prepared;
-  collectives::real::Call& call = take_call(p);
-  call.number = request.number;
-  call.tag = tag_of(p, request.number);
-  if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(request.args.in));
-  if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(request.args.out);
-  if (p.volley.mapped) {
-    call.input = bound_of(call.input.data, p.in_bytes);
-    call.output = bound_of(call.output.data, p.out_bytes);
-    call.store = store_of(p);
-  }
-  machine_->start();
-}
-
-bool Communicator::may_run_now(const plait_request& request) const noexcept {
-  return head_ == nullptr && is_volley(request) && !request.prepared->network && !messages_.busy() &&
-         later_.number == 0 && !abort_.load(std::memory_order_relaxed) &&
-         !is_broken_.load(std::memory_order_acquire);
-}
-
-// What start() and wait() do, for a call that others are likely to be in.
-bool Communicator::run_now(plait_request& request) noexcept {
-  request.number = ++calls_;
-  request.deadline_set = false;
-  request.state = plait_request::State::running;
-  head_ = tail_ = &request;
-  start_volley(request);
-  if (!enter_gate()) return false;
-  bool ended = machine_->step();
-  record();
-  for (uint32_t look = 0; !ended && look < kLooksNow; look++) {
-    cpu_relax();
-    ended = machine_->step();
-  }
-  board_->gate.leave();
-  if (!ended || !machine_->status().ok()) return false;  // advance() says what is wrong
-  finish(Status());
-  release(&request);
-  return true;
-}
-
 void Communicator::launch(plait_request* request) noexcept {
   const Prepared& p = *request->prepared;
   request->state = plait_request::State::running;
-  if (is_volley(*request)) {
-    start_volley(*request);
+  if (request->factor == nullptr && is_volley(p, request->args.in, request->args.out)) {
+    start_volley(p, request->number, request->args.in, request->args.out);
     return void(advance());
   }
-  collectives::real::Call& call = take_call(p);
-  call.number = request->number;
-  call.tag = tag_of(p, request->number);
+  collectives::real::Call& call = take_call(p, request->number);
   if (p.args.codec != nullptr && request->low_rank == nullptr)
     (p.codec != nullptr ? coded_calls_ : plain_calls_)++;
   if (p.codec != nullptr) call.seed = mix(request->number, uint64_t(config_.rank));
@@ -166,10 +116,13 @@ void Communicator::spread() noexcept {
 // Tells peers, and the flight recorder, what the running operation is. They look when they have waited long,
 // so it comes after the first messages.
 void Communicator::record() noexcept {
-  if (head_ == nullptr || head_->number <= recorded_) return;
-  recorded_ = head_->number;
-  board_->write(recorded_, head_->prepared->id);
-  recorder_.started(recorded_, head_->prepared->id);
+  if (head_ != nullptr && head_->number > recorded_) record(head_->number, head_->prepared->id);
+}
+
+void Communicator::record(uint64_t number, const CallId& call) noexcept {
+  recorded_ = number;
+  board_->write(number, call);
+  recorder_.started(number, call);
 }
 
 // Ends the running operation and begins the one behind it.
@@ -182,12 +135,16 @@ void Communicator::finish(Status status) noexcept {
   done->next = nullptr;
   done->result = std::move(status);
   done->state = plait_request::State::done;
+  settle();
+  if (head_ != nullptr) begin(head_);
+}
+
+void Communicator::settle() noexcept {
   if (machine_->was_roomy()) {
     modest_ = 0;
   } else if (++modest_ == kModest && !rest()) {
     modest_ = 0;
   }
-  if (head_ != nullptr) begin(head_);
 }
 
 // The memory that larger operations needed is given back after kModest that did not need it, not after each

@@ -105,7 +105,7 @@ struct plait_request {
   uint32_t magic = kMagic;
   State state = State::idle;
   bool persistent = false;
-  bool came_again = false;  // it is of Communicator::again()
+  bool came_again = false;  // it is of Communicator::take_ready()
   uint32_t holders = 1;     // calls that were given it, and have not freed it
   plait::runtime::Communicator* comm = nullptr;
   plait::runtime::queue::Queue* queue = nullptr;  // of a pushed tensor: what moves it, not `comm`

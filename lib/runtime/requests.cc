@@ -6,10 +6,6 @@ namespace plait::runtime {
 
 namespace {
 
-uintptr_t distance(const void* in, const void* out) noexcept {
-  return reinterpret_cast<uintptr_t>(out) - reinterpret_cast<uintptr_t>(in);
-}
-
 // Is a released request of a call with nothing of its own but where its buffers lie?
 bool may_come_again(const plait_request& r) noexcept {
   const Args& a = r.args;
@@ -63,29 +59,6 @@ void Communicator::release(plait_request* request) noexcept {
 void Communicator::put_away(plait_request* request) noexcept {
   request->next = free_;
   free_ = request;
-}
-
-// Small operations are short, and what is checked and copied for each of them counts: between two ranks 8 B
-// take 0.111 us so, 0.155 by way of make().
-plait_request* Communicator::again(const EvenCall& given) noexcept {
-  plait_request*& place = ready_[place_of(given.collective, given.root, given.count)];
-  plait_request* const request = place;
-  if (request == nullptr) return nullptr;
-  Args& a = request->args;
-  const bool same = given.collective == a.collective && given.count == a.count && given.root == a.root &&
-                    int(given.dtype) == int(a.dtype) && int(given.op) == int(a.op) &&
-                    distance(given.in, given.out) == distance(a.in, a.out) &&
-                    (given.in != nullptr) == (a.in != nullptr) &&
-                    (given.out != nullptr) == (a.out != nullptr);
-  if (!same) return nullptr;
-  place = nullptr;
-  request->magic = plait_request::kMagic;
-  request->holders = 1;
-  request->state = plait_request::State::idle;
-  request->came_again = true;
-  a.in = given.in;
-  a.out = given.out;
-  return request;
 }
 
 // What they were prepared for changes.

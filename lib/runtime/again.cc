@@ -1,0 +1,72 @@
+// Small operations are short, and what is checked, copied and kept for each of them counts. A call like an
+// earlier one, with all that it needs at hand, runs in one go, and what it needs stays at hand.
+#include "runtime/communicator.h"
+
+namespace plait::runtime {
+
+void Communicator::take_ready(plait_request& request, const void* in, void* out) noexcept {
+  Args& a = request.args;
+  ready_[place_of(a.collective, a.root, a.count)] = nullptr;
+  request.magic = plait_request::kMagic;
+  request.holders = 1;
+  request.state = plait_request::State::idle;
+  request.came_again = true;
+  a.in = in;
+  a.out = out;
+}
+
+bool Communicator::is_volley(const Prepared& p, const void* in, const void* out) const noexcept {
+  if (!p.volley.made || p.args.codec != nullptr || policy_.crowded) return false;
+  return !p.volley.mapped || p.volley.copies ||
+         ((p.in_bytes == 0 || arena_->owns(in, p.in_bytes)) &&
+          (p.out_bytes == 0 || arena_->owns(out, p.out_bytes)));
+}
+
+// Nothing is to be found out, or made room for, but where its buffers lie.
+void Communicator::start_volley(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+  collectives::real::Call& call = take_call(p, number);
+  if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(in));
+  if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(out);
+  if (p.volley.mapped) {
+    call.input = bound_of(call.input.data, p.in_bytes);
+    call.output = bound_of(call.output.data, p.out_bytes);
+    call.store = store_of(p);
+  }
+  machine_->start();
+}
+
+bool Communicator::may_run_now(const plait_request& ready, const void* in, const void* out) const noexcept {
+  const Prepared& p = *ready.prepared;
+  return head_ == nullptr && is_volley(p, in, out) && !p.network && !messages_.busy() && later_.number == 0 &&
+         !abort_.load(std::memory_order_relaxed) && !is_broken_.load(std::memory_order_acquire);
+}
+
+// What start() and wait() do, for a call that others are likely to be in.
+bool Communicator::run_now(plait_request& ready, const void* in, void* out) noexcept {
+  const Prepared& p = *ready.prepared;
+  const uint64_t number = ++calls_;
+  start_volley(p, number, in, out);
+  if (enter_gate()) {
+    bool ended = machine_->step();
+    record(number, p.id);
+    for (uint32_t look = 0; !ended && look < kLooksNow; look++) {
+      if (look >= kEagerLooks) cpu_relax();
+      ended = machine_->step();
+    }
+    board_->gate.leave();
+    if (ended && machine_->status().ok()) {
+      recorder_.finished(number);
+      settle();
+      return true;
+    }
+  }
+  // advance() says what is wrong, if anything is.
+  take_ready(ready, in, out);
+  ready.number = number;
+  ready.deadline_set = false;
+  ready.state = plait_request::State::running;
+  head_ = tail_ = &ready;
+  return false;
+}
+
+}  // namespace plait::runtime
