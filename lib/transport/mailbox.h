@@ -259,7 +259,7 @@ class Inbox {
   std::atomic<uint64_t>* credit_ = nullptr;  // mapped: the peer's word
   const std::atomic<uint64_t>* landed_ = nullptr;
   uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;
-  uint32_t lines_due_ = kLines / 4, parts_due_ = kParts / 4;  // more where credit is a message of its own
+  uint32_t lines_due_ = kLines / 2, parts_due_ = kParts / 4;  // more where credit is a message of its own
   uint32_t signalled_lines_ = 0, signalled_parts_ = 0;        // unmapped: what the peer's counters say
   uint32_t turns_ = 0, grants_ = 0;                           // unmapped: the peer's, and what it was granted
   uint32_t stream_ = 0;
