@@ -19,8 +19,8 @@ Turn Waiter::next_crowded() noexcept {
 }
 
 Waiter::Policy wait_policy(bool crowded) noexcept {
-  // About 2 ms of polling with a core each; 150 task switches of 0.7-0.9 us when cores are shared.
-  return {.crowded = crowded, .spins = 64 * 1024, .yields = 150};
+  // About 2 ms of polling with a core each; 100 task switches of 0.7-2 us when cores are shared.
+  return {.crowded = crowded, .spins = 64 * 1024, .yields = 100};
 }
 
 }  // namespace plait
