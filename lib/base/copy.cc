@@ -1,5 +1,11 @@
 #include "base/copy.h"
 
+#include <algorithm>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace plait {
 
 void copy_lines(void* to, const void* from, size_t bytes) noexcept {
@@ -12,5 +18,28 @@ void copy_lines(void* to, const void* from, size_t bytes) noexcept {
   }
   std::memcpy(at, source, bytes);
 }
+
+#if defined(__SSE2__)
+
+void copy_past_cache(void* to, const void* from, size_t bytes) noexcept {
+  constexpr size_t kLine = 64;
+  auto* at = static_cast<std::byte*>(to);
+  const auto* source = static_cast<const std::byte*>(from);
+  const size_t head = std::min(bytes, -reinterpret_cast<uintptr_t>(to) % kLine);
+  std::memcpy(at, source, head);
+  for (bytes -= head, at += head, source += head; bytes >= kLine; bytes -= kLine, at += kLine, source += kLine) {
+    __m128i words[4];
+    std::memcpy(words, source, kLine);
+    for (int i = 0; i < 4; i++) _mm_stream_si128(reinterpret_cast<__m128i*>(at) + i, words[i]);
+  }
+  std::memcpy(at, source, bytes);
+  _mm_sfence();
+}
+
+#else
+
+void copy_past_cache(void* to, const void* from, size_t bytes) noexcept { copy_bytes(to, from, bytes); }
+
+#endif
 
 }  // namespace plait

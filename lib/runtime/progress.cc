@@ -1,6 +1,7 @@
 // How operations move: begun in the order of the calls, stepped by whoever waits.
 #include <algorithm>
 
+#include "base/copy.h"
 #include "runtime/arguments.h"
 #include "runtime/communicator.h"
 
@@ -65,7 +66,7 @@ collectives::real::Call& Communicator::take_call(const Prepared& p, uint64_t num
 collectives::Store Communicator::store_of(const Prepared& p) noexcept {
   using collectives::Store;
   if (p.in_place) return Store::plain;
-  return p.out_bytes >= (size_t(32) << 20) ? Store::stream : Store::prefetch;
+  return p.out_bytes >= kPastCacheBytes ? Store::stream : Store::prefetch;
 }
 
 // Where a buffer lies. One of no bytes lies nowhere.

@@ -37,7 +37,7 @@ bool SharedCopy::take(int half, uint64_t& chunk) noexcept {
 void SharedCopy::copy_chunk(int half, uint64_t chunk, size_t& budget) noexcept {
   const uint64_t at = begin_of(half) + chunk * chunk_bytes();
   const uint64_t bytes = std::min(chunk_bytes(), end_of(half) - at);
-  copy_bytes(to_ + at, from_ + at, bytes);
+  (bytes_ < kPastCacheBytes ? copy_bytes : copy_past_cache)(to_ + at, from_ + at, bytes);
   cell_.halves[half].copied.fetch_add(1, std::memory_order_seq_cst);  // before Endpoint::notify()
   budget -= std::min<size_t>(budget, bytes);
 }

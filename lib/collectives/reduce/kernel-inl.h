@@ -130,7 +130,7 @@ HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks,
   }
   for (; k < fold.output_count; k++) {
     std::byte* q = fold.outputs[k] + from;
-    if (stream) {
+    if (stream && k >= fold.cached) {
       Lanes::template stream<K>(a, q);
       Lanes::template stream<K>(b, q + V);
       Lanes::template stream<K>(c, q + 2 * V);
@@ -144,18 +144,18 @@ HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks,
   }
 }
 
-// Bytes before the first output is aligned to `to`, or `to` when it never is, element by element.
-HWY_INLINE size_t bytes_to_align(const Fold& fold, size_t element, size_t to) {
-  const size_t address = reinterpret_cast<uintptr_t>(fold.outputs[0]);
+// Bytes before an output is aligned to `to`, or `to` when it never is, element by element.
+HWY_INLINE size_t bytes_to_align(const std::byte* output, size_t element, size_t to) {
+  const auto address = reinterpret_cast<uintptr_t>(output);
   return address % element != 0 ? to : (0 - address) % to;
 }
 
-// Are all outputs aligned alike?
-HWY_INLINE bool alike(const Fold& fold, size_t to) {
-  const auto first = reinterpret_cast<uintptr_t>(fold.outputs[0]);
+// Are all outputs from number `first` on aligned alike?
+HWY_INLINE bool alike(const Fold& fold, uint32_t first, size_t to) {
+  const auto address = reinterpret_cast<uintptr_t>(fold.outputs[first]);
   size_t differ = 0;
-  for (uint32_t k = 1; k < fold.output_count; k++)
-    differ |= first ^ reinterpret_cast<uintptr_t>(fold.outputs[k]);
+  for (uint32_t k = first + 1; k < fold.output_count; k++)
+    differ |= address ^ reinterpret_cast<uintptr_t>(fold.outputs[k]);
   return differ % to == 0;
 }
 
@@ -172,10 +172,11 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
   const auto last = folded<Lanes, Op, K>(in, ranks, end);
 
   size_t at = 0;
-  bool stream = fold.store == Store::stream;
+  bool stream = fold.store == Store::stream && fold.cached < fold.output_count;
   if (stream || bytes >= kAlignFromBytes) {
-    const size_t head = bytes_to_align(fold, E, V);
-    if (head == V || !alike(fold, V)) stream = false;
+    const uint32_t first = stream ? fold.cached : 0;
+    const size_t head = bytes_to_align(fold.outputs[first], E, V);
+    if (head == V || !alike(fold, first, V)) stream = false;
     if (head < V && head > 0) {
       fold_small<Lanes, Op>(fold, ranks, head / E);
       at = head;

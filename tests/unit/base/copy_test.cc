@@ -1,4 +1,4 @@
-// copy_bytes(): every relation of source and target in their pages, and nothing beside what is copied.
+// copy_bytes() and its like: every relation of source and target in their pages, and nothing beside what is copied.
 #include "base/copy.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ void check(Copy copy, size_t from, size_t to, size_t bytes) {
 }
 
 TEST(Copy, CopiesAllAndNothingElse) {
-  for (const Copy copy : {Copy(copy_bytes), Copy(copy_lines)}) {
+  for (const Copy copy : {Copy(copy_bytes), Copy(copy_lines), Copy(copy_past_cache)}) {
     for (const size_t bytes : std::initializer_list<size_t>{0, 1, 63, 64, 65, 127, 1024, 1025, 4096, 9001}) {
       for (size_t behind = 0; behind < 18; ++behind) {
         check(copy, 100, 100 + behind, bytes);

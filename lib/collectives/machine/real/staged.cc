@@ -96,8 +96,9 @@ void Machine::empty_stage(uint32_t piece) noexcept {
   std::byte* const to = call_.output.data + piece * kStagePiece;
   const size_t bytes = staged_bytes(piece);
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), bytes);
-  if (begin > 0) copy_bytes(to, from, begin);
-  if (end < bytes) copy_bytes(to + end, from + end, bytes - end);
+  const auto copy = call_.store == Store::stream ? copy_past_cache : copy_bytes;
+  if (begin > 0) copy(to, from, begin);
+  if (end < bytes) copy(to + end, from + end, bytes - end);
 }
 
 // A stage holds the pieces one after the other, over and over; memory of plait all that the vector has.
@@ -108,13 +109,16 @@ void Machine::fold_staged(uint32_t piece) noexcept {
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), staged_bytes(piece));
   if (begin == end) return;
   const size_t in_stage = piece % kStagePieces * kStagePiece + begin, in_vector = piece * kStagePiece + begin;
+  uint32_t stages = 0, vectors = ranks;  // first come those that stay in the cache
   for (uint32_t r = 0; r < ranks; r++) {
-    const size_t at = common_.staged.by[r] ? in_stage : in_vector;
+    const bool staged = common_.staged.by[r];
+    const size_t at = staged ? in_stage : in_vector;
     inputs[r] = common_.inputs[r] + at;
-    outputs[r] = common_.outputs[r] + at;
+    outputs[staged ? stages++ : --vectors] = common_.outputs[r] + at;
   }
-  call_.fold({inputs, ranks, outputs, ranks, (end - begin) >> call_.layout.element_shift, call_.ranks,
-              Store::plain, kNoOperand, &call_.op});
+  const Store store = call_.store == Store::stream ? Store::stream : Store::plain;
+  call_.fold({inputs, ranks, outputs, ranks, (end - begin) >> call_.layout.element_shift, call_.ranks, store,
+              kNoOperand, &call_.op, stages});
 }
 
 bool Machine::staged_awaits(int32_t peer) const noexcept {
