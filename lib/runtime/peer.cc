@@ -184,22 +184,21 @@ uint64_t Peer::messages_bytes() const noexcept {
 }
 
 transport::MessageLink& Peer::make_messages() {
-  using transport::MessageMemory;
   transport::MessageWiring wiring;
   wiring.endpoint = endpoint_.get();
   wiring.capabilities = &local_.fabric->domain(way_)->capabilities();
   wiring.remote = remote_.get();
   wiring.remote_offset = their_mail_ + sizeof(LinkMemory);  // behind the mailbox
   if (mapped()) {
-    wiring.mapped = reinterpret_cast<MessageMemory*>(remote_->mapped() + wiring.remote_offset);
+    wiring.mapped = reinterpret_cast<transport::MappedMessageMemory*>(remote_->mapped() + wiring.remote_offset);
     wiring.own = &reinterpret_cast<MappedBlock*>(mail_)->messages;
-    wiring.stream_parts = transport::kMappedStreamParts;
+    wiring.wide = true;
     wiring.arena = local_.fabric->arena_region();
   } else {
     wiring.own = &reinterpret_cast<RemoteBlock*>(own_.data())->messages;
     wiring.shadow_region = letters_region_.get();
   }
-  wiring.shadow = reinterpret_cast<MessageMemory*>(letters_.data());
+  wiring.shadow = reinterpret_cast<transport::MessageFront*>(letters_.data());  // mapped: its lines only
   wiring.first_counter = kMessageCounter;
   wiring.first_cookie = kMessageCookie + uint64_t(rank_) * transport::kMessageCookies;
   messages_ = std::make_unique<transport::MessageLink>(wiring, name_);

@@ -148,7 +148,7 @@ bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   const Slot& slot = slots_[coming.slot];
   for (; landed_ != landed && coming.copied != slot.bytes; landed_++, moved = true) {
     const auto bytes = std::min<uint64_t>(kStreamPartBytes, slot.bytes - coming.copied);
-    const std::byte* part = wiring_.own->part(lines_.consumed.parts++ % wiring_.stream_parts);
+    const std::byte* part = wiring_.part(wiring_.own, lines_.consumed.parts++);
     (slot.bytes < kPastCacheBytes ? copy_bytes : copy_past_cache)(slot.data.data + coming.copied, part, bytes);
     coming.copied += bytes;
   }

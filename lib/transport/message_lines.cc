@@ -28,7 +28,7 @@ uint32_t MessageLines::publish() noexcept {
 }
 
 void MessageLines::place(MessageLine& line, const std::byte* data, uint32_t bytes) noexcept {
-  const uint32_t n = units_of(bytes), at = place_units(units_, n);
+  const uint32_t n = wiring_.units_of(bytes), at = place_units(units_, n);
   units_ = at + n;
   short_ = tail_ + 1;
   if (bytes == 0) return;
@@ -36,9 +36,9 @@ void MessageLines::place(MessageLine& line, const std::byte* data, uint32_t byte
     std::memcpy(line.payload(), data, bytes);
     return;
   }
-  MessageMemory* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
-  std::memcpy(target->units[at % kUnits], data, bytes);
-  if (wiring_.mapped == nullptr) payload_[tail_ % kMessageLines] = {at % kUnits, bytes};
+  MessageFront* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
+  std::memcpy(wiring_.unit(target, at), data, bytes);
+  if (wiring_.mapped == nullptr) payload_[tail_ % kMessageLines] = {at, bytes};
 }
 
 Transfer MessageLines::put(const void* home, size_t bytes, Signal signal) const noexcept {
@@ -63,7 +63,7 @@ size_t MessageLines::collect(std::span<Transfer> transfers, std::span<uint32_t> 
     if (n + 1 == transfers.size()) break;
     of[n] = at;
     transfers[n++] =
-        put(wiring_.shadow->units[payload_[at].unit], payload_[at].bytes, {wiring_.first_counter, 0});
+        put(wiring_.unit(wiring_.shadow, payload_[at].unit), payload_[at].bytes, {wiring_.first_counter, 0});
   }
   transfers[n] = put(&wiring_.shadow->lines[posted_ % kMessageLines], lines * sizeof(MessageLine),
                      {wiring_.first_counter, uint16_t(lines)});
@@ -151,7 +151,7 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
 bool MessageLines::owes(bool streamed) const noexcept {
   return urgent_ || consumed.lines - told_.lines >= kMessageLines / 4 ||
          consumed.units - told_.units >= kUnits / 4 ||
-         (streamed && consumed.parts - told_.parts >= std::max(wiring_.stream_parts / 8, kStreamParts / 2));
+         (streamed && consumed.parts - told_.parts >= std::max(wiring_.stream_parts() / 8, kStreamParts / 2));
 }
 
 }  // namespace plait::transport

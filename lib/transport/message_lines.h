@@ -15,17 +15,31 @@ struct MessageWiring {
   const Capabilities* capabilities = nullptr;  // of its domain
   RemoteRegion* remote = nullptr;              // holds the peer's MessageMemory for this rank ...
   uint64_t remote_offset = 0;                  // ... here
-  MessageMemory* mapped = nullptr;             // the same by store, or null
+  MessageFront* mapped = nullptr;              // the same by store, or null
   // The region of own memory that is the peer's `remote`. Where it is given and `mapped` is, long messages
   // from it are copied by both ranks: who drives the link sees to it that neither does while the other gives
   // up.
   const Region* arena = nullptr;
-  MessageMemory* own = nullptr;           // this rank's, for the peer
-  uint32_t stream_parts = kStreamParts;   // of each; kMappedStreamParts: both are MappedMessageMemory
-  MessageMemory* shadow = nullptr;        // to put from; where `mapped`, only its lines are used
+  MessageFront* own = nullptr;            // this rank's, for the peer
+  bool wide = false;                      // both are MappedMessageMemory
+  MessageFront* shadow = nullptr;         // to put from; where `mapped`, only its lines are used
   const Region* shadow_region = nullptr;  // null where the domain needs none
   uint16_t first_counter = 0;             // even; of kMessageCounters, alike on both sides
   uint64_t first_cookie = 0;              // of kMessageCookies
+
+  uint32_t stream_parts() const noexcept { return wide ? kMappedStreamParts : kStreamParts; }
+  uint32_t units_of(uint32_t bytes) const noexcept {
+    return wide ? transport::units_of(bytes, kMappedUnitBytes) : transport::units_of(bytes, kUnitBytes);
+  }
+  // Of the peer's memory or this rank's, by number since the beginning.
+  std::byte* unit(MessageFront* memory, uint32_t number) const noexcept {
+    return wide ? static_cast<MappedMessageMemory*>(memory)->units[number % kUnits]
+                : static_cast<MessageMemory*>(memory)->units[number % kUnits];
+  }
+  std::byte* part(MessageFront* memory, uint32_t number) const noexcept {
+    return wide ? static_cast<MappedMessageMemory*>(memory)->parts[number % kMappedStreamParts]
+                : static_cast<MessageMemory*>(memory)->parts[number % kStreamParts];
+  }
 };
 
 // The word that says that a line is there; its turn are the uppermost bits.
@@ -54,7 +68,8 @@ class MessageLines {
 
   // Room in the peer's units for a message; the bytes of one that does not lie in its line are copied there.
   bool room_for_units(uint32_t bytes) const noexcept {
-    return place_units(units_, units_of(bytes)) + units_of(bytes) - theirs_.units <= kUnits;
+    const uint32_t n = wiring_.units_of(bytes);
+    return place_units(units_, n) + n - theirs_.units <= kUnits;
   }
   // Has the peer said that it read all short messages? What they took of its units is held then by messages
   // that nobody takes, and else may come back without any being taken.
@@ -105,7 +120,7 @@ class MessageLines {
   uint32_t peer_parts() const noexcept { return theirs_.parts; }
   void parts_sent(uint32_t count) noexcept { parts_ += count; }
   bool room_for_parts(uint32_t count) const noexcept {
-    return parts_ - theirs_.parts + count <= wiring_.stream_parts;
+    return parts_ - theirs_.parts + count <= wiring_.stream_parts();
   }
   uint32_t parts() const noexcept { return parts_; }
 

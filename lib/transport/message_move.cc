@@ -87,8 +87,8 @@ bool MessageSends::move_parts(Send& send) noexcept {
 
 // The i-th one from now on.
 Transfer MessageSends::part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept {
-  MessageMemory* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
-  std::byte* part = target->part((lines_.parts() + i) % wiring_.stream_parts);
+  MessageFront* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
+  std::byte* part = wiring_.part(target, lines_.parts() + i);
   if (i >= parts_ready_) copy_bytes(part, from, bytes);
   Transfer t;
   t.signal = {uint16_t(wiring_.first_counter + 1), 1};

@@ -22,7 +22,7 @@ constexpr uint64_t head_word(LineKind kind, uint32_t lines, uint16_t turn) noexc
 // What publish() and store() do, without the copy in between.
 void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept {
   MessageLine& to = wiring_.mapped->lines[tail_ % kMessageLines];
-  const uint32_t n = units_of(bytes), at = place_units(units_, n);
+  const uint32_t n = wiring_.units_of(bytes), at = place_units(units_, n);
   units_ = at + n;
   to.fields.units = consumed.units;
   to.fields.parts = consumed.parts;
@@ -31,7 +31,7 @@ void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t byt
   if (bytes == 8) {  // what latency is measured with
     std::memcpy(to.payload(), data, 8);
   } else if (bytes > kInlineBytes) {
-    std::memcpy(wiring_.mapped->units[at % kUnits], data, bytes);
+    std::memcpy(wiring_.unit(wiring_.mapped, at), data, bytes);
   } else if (bytes > 0) {
     std::memcpy(to.payload(), data, bytes);
   }
@@ -76,11 +76,11 @@ bool MessageReceives::receive_now(uint32_t tag, std::byte* data, size_t room, si
     return false;
   if (!lines_.knows(line) && !lines_.credited(line)) return false;
   uint32_t unit = 0;
-  if (!units_.pass(uint32_t(bytes), unit)) return false;
+  if (!units_.pass(wiring_.units_of(uint32_t(bytes)), unit)) return false;
   if (bytes == 8) {  // what latency is measured with
     std::memcpy(data, lines_.landed_payload(), 8);
   } else if (bytes > kInlineBytes) {
-    copy_bytes(data, wiring_.own->units[unit % kUnits], bytes);
+    copy_bytes(data, wiring_.unit(wiring_.own, unit), bytes);
   } else if (bytes > 0) {
     std::memcpy(data, lines_.landed_payload(), bytes);
   }

@@ -13,8 +13,7 @@ void UnitLedger::note(uint32_t from, uint32_t to, bool free) noexcept {
   free_[from % kUnits] = free;
 }
 
-bool UnitLedger::take(uint32_t bytes, uint32_t& at) noexcept {
-  const uint32_t n = units_of(bytes);
+bool UnitLedger::take(uint32_t n, uint32_t& at) noexcept {
   at = place_units(head_, n);
   if (at + n - tail_ > kUnits) return false;
   if (at != head_) note(head_, at, true);  // skipped
@@ -96,10 +95,10 @@ const char* MessageReceives::take(const MessageLine& line) noexcept {
 const char* MessageReceives::take_eager(const MessageLine& line) noexcept {
   const auto bytes = uint32_t(line.fields.bytes);
   uint32_t unit = 0;
-  if (!units_.take(bytes, unit)) return "more messages than there is room for";
+  if (!units_.take(wiring_.units_of(bytes), unit)) return "more messages than there is room for";
   if (units_.held() >= kUnits / 2) lines_.tell_soon();
   MessageLine copy = line;
-  const std::byte* from = bytes <= kInlineBytes ? copy.payload() : wiring_.own->units[unit % kUnits];
+  const std::byte* from = bytes <= kInlineBytes ? copy.payload() : wiring_.unit(wiring_.own, unit);
   const uint16_t slot = waiting_for(line.fields.tag);
   if (slot != kNoIndex) {
     waiting_.remove(slot);
@@ -214,7 +213,7 @@ void MessageReceives::meet(uint16_t slot, uint16_t a) noexcept {
   free_arrivals_.give(a);
   if (arrival.asked) return match(slot, arrival.bytes, arrival.send);
   deliver(slot,
-          arrival.bytes <= kInlineBytes ? arrival.inlined.data() : wiring_.own->units[arrival.unit % kUnits],
+          arrival.bytes <= kInlineBytes ? arrival.inlined.data() : wiring_.unit(wiring_.own, arrival.unit),
           arrival.bytes);
   units_.give(arrival.unit);
   lines_.consumed.units = units_.given();

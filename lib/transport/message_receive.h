@@ -20,14 +20,14 @@ struct MessageSlot {
 // in order.
 class UnitLedger {
  public:
-  // Where the next message's units begin. False when there are not so many.
-  bool take(uint32_t bytes, uint32_t& at) noexcept;
+  // Where the next message's n units begin. False when there are not so many.
+  bool take(uint32_t n, uint32_t& at) noexcept;
   void give(uint32_t at) noexcept;
   // Both at once, where none are taken.
-  bool pass(uint32_t bytes, uint32_t& at) noexcept {
+  bool pass(uint32_t n, uint32_t& at) noexcept {
     if (head_ != tail_) return false;
-    at = place_units(head_, units_of(bytes));
-    head_ = tail_ = at + units_of(bytes);
+    at = place_units(head_, n);
+    head_ = tail_ = at + n;
     return true;
   }
   uint32_t given() const noexcept { return tail_; }

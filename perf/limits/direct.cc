@@ -9,8 +9,8 @@ namespace {
 
 using limits::Store;
 
-constexpr size_t kAroundCaches = size_t{32}
-                                 << 20;  // bytes from which outputs that nobody has read are written so
+// Bytes from which outputs that nobody has read are written so.
+constexpr size_t kAroundCaches = size_t{16} << 20;
 
 constexpr size_t kCarry = size_t{8} << 10;  // the same of a broadcast, whose outputs are the next one's input
 constexpr size_t kMessage = size_t{1} << 20;  // bytes up to which the library's memcpy is the fastest
@@ -48,12 +48,12 @@ class Direct final : public limits::Ranks {
   }
   void allgather(const float* in, float* out, size_t n) override {
     arrive(in, out);
-    for (int q = 0; q < size(); ++q) take(out + n * size_t(q), ins_[q], n);
+    for (int q = 0; q < size(); ++q) take(out + n * size_t(q), ins_[q], n, n * size_t(size()));
     leave();
   }
   void alltoall(const float* in, float* out, size_t n) override {
     arrive(in, out);
-    for (int q = 0; q < size(); ++q) take(out + n * size_t(q), ins_[q] + n * size_t(rank()), n);
+    for (int q = 0; q < size(); ++q) take(out + n * size_t(q), ins_[q] + n * size_t(rank()), n, n * size_t(size()));
     leave();
   }
   // Of two ranks each carries half: the root to the other, the other to itself.
@@ -81,7 +81,7 @@ class Direct final : public limits::Ranks {
     if (n * sizeof(float) < kMessage) {
       memcpy(b, world_.at(from, at), n * sizeof(float));
     } else {
-      take(b, world_.at(from, at), n);
+      take(b, world_.at(from, at), n, n);
     }
     mail_.put(from, nullptr, 0);
   }
@@ -111,9 +111,10 @@ class Direct final : public limits::Ranks {
     if (size() == 4) limits::sum<4, 4, How>(ins_, outs_, from, to);
     if (size() == 8) limits::sum<8, 8, How>(ins_, outs_, from, to);
   }
-  static void take(float* to, const float* from, size_t n) {
+  // `n` elements of an output of `all`.
+  static void take(float* to, const float* from, size_t n, size_t all) {
     const bool aligned = reinterpret_cast<uintptr_t>(to) % 64 == 0;
-    if (aligned && n * sizeof(float) >= kAroundCaches) {
+    if (aligned && all * sizeof(float) >= kAroundCaches) {
       limits::copy<Store::around>(to, from, n);
     } else {
       limits::copy<Store::ahead>(to, from, n);

@@ -25,12 +25,12 @@ void Messages::make_link(Party& party, bool mapped) {
   wiring.capabilities = &world().domain(party.rank).capabilities();
   wiring.remote = party.remote;
   if (mapped) {
-    wiring.mapped = reinterpret_cast<MessageMemory*>(party.remote->mapped());
-    wiring.stream_parts = kMappedStreamParts;
+    wiring.mapped = reinterpret_cast<MessageFront*>(party.remote->mapped());
+    wiring.wide = true;
   }
   if (party.memory->size() != sizeof(MappedMessageMemory)) wiring.arena = party.memory->region.get();
-  wiring.own = reinterpret_cast<MessageMemory*>(party.memory->data());
-  wiring.shadow = reinterpret_cast<MessageMemory*>(party.shadow->data());
+  wiring.own = reinterpret_cast<MessageFront*>(party.memory->data());
+  wiring.shadow = reinterpret_cast<MessageFront*>(party.shadow->data());
   wiring.shadow_region = party.shadow->region.get();
   wiring.first_counter = 2;
   wiring.first_cookie = next_first_cookie_;

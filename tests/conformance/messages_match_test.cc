@@ -188,7 +188,8 @@ TEST_P(Messages, ShortOnesThatNobodyTakesHoldUpNoOther) {
   for (bool mapped : {true, false}) {
     for (size_t bytes : {size_t(kUnitBytes) * 3, size_t(5000), size_t(kEagerBytes)}) {
       Pair& p = pair(0, 1, mapped);
-      const size_t many = std::min<size_t>(kUnits / units_of(uint32_t(bytes)) + 5, kMessageSends - 1);
+      const uint32_t units = units_of(uint32_t(bytes), mapped ? kMappedUnitBytes : kUnitBytes);
+      const size_t many = std::min<size_t>(kUnits / units + 5, kMessageSends - 1);
       std::vector<MessageRequest*> sends[2];
       Party* const ends[] = {&p.a, &p.b};
       for (int e : {0, 1}) {

@@ -292,7 +292,7 @@ void try_line(ByteView bytes) {
   require(line.kind >= uint8_t(LineKind::credit) && line.kind <= uint8_t(LineKind::key),
           "a line is of some kind");
   if (LineKind(line.kind) == LineKind::eager)
-    require(units_of(uint32_t(line.fields.bytes)) <= kUnits, "it is short");
+    require(units_of(uint32_t(line.fields.bytes), kUnitBytes) <= kUnits, "it is short");
 }
 
 }  // namespace
