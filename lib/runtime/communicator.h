@@ -238,8 +238,9 @@ class Communicator {
   bool rest() noexcept;
   void record() noexcept;
   void record(uint64_t number, const CallId& call) noexcept;
-  // `armed`: to sleep is what comes next; the domains stay as they are, nothing is polled for.
+  // `armed`: the domains stay as they are, and nothing is polled for.
   bool advance_collectives(bool armed = false) noexcept;
+  void begin_moving() noexcept;
   bool enter_gate() noexcept;
   void poll_domains(bool network) noexcept;
   plait_request* take_request(bool persistent);

@@ -80,7 +80,7 @@ void Communicator::launch(plait_request* request) noexcept {
   request->state = plait_request::State::running;
   if (request->factor == nullptr && is_volley(p, request->args.in, request->args.out)) {
     start_volley(p, request->number, request->args.in, request->args.out);
-    return void(advance());
+    return begin_moving();
   }
   collectives::real::Call& call = take_call(p, request->number);
   if (p.args.codec != nullptr && request->low_rank == nullptr)
@@ -104,8 +104,11 @@ void Communicator::launch(plait_request* request) noexcept {
     if (!ready.ok()) return fail(std::move(ready), config_.rank);
   }
   machine_->start();
-  (void)advance();
+  begin_moving();
 }
+
+// What is to be sent goes before anything is asked of the kernel: that takes as long as the sending.
+void Communicator::begin_moving() noexcept { network_ ? void(advance_collectives(true)) : void(advance()); }
 
 // Ranks that all wait for each other keep both a full and an empty core busy: to the scheduler that looks
 // even.

@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kReceive = size_t{176} << 10;
 constexpr size_t kReceiveLeast = size_t{16} << 10;
 constexpr int kCalls = 3;           // to the kernel, to send on one connection
+constexpr uint32_t kLately = 8;     // receives in vain, up to which a hot connection is tried at every poll
+constexpr uint32_t kOthers = 4;     // polls, at one of which one of the others is tried meanwhile
 constexpr uint32_t kBusy = 64;      // receives in vain, up to which a hot connection is busy
 constexpr uint32_t kQuiet = 1024;   // receives in vain until a connection is no longer hot,
 constexpr uint32_t kReplaced = 64;  // or gives way to another
@@ -67,8 +69,10 @@ void PolledEngine::receive(size_t& budget) noexcept {
     return got;
   };
   if (!held_.empty()) take_held(budget, share);
+  const Connection* const turn = whose_turn();
   for (Connection*& hot : hot_) {
-    if (hot == nullptr || (hot->quiet > kDrowsy && polls_ % kNap != 0)) continue;
+    if (hot == nullptr || (hot->quiet > kDrowsy ? polls_ % kNap != 0 : hot->quiet > kLately && hot != turn))
+      continue;
     if (take(*hot)) {
       hot->quiet = 0;
     } else if (++hot->quiet > kQuiet || !hot->up()) {
@@ -82,6 +86,18 @@ void PolledEngine::receive(size_t& budget) noexcept {
   for (size_t i = 0; i < told_count_; ++i) take(*told_[i]);
   told_count_ = 0;
   budget += rest;
+}
+
+// Of the hot ones that are neither drowsy nor had something lately: a receive in vain costs as much as a message takes
+// to come, so one is tried at a time, and seldom where something comes on others.
+Connection* PolledEngine::whose_turn() noexcept {
+  const auto lately = [](const Connection* c) { return c != nullptr && c->quiet <= kLately; };
+  if (polls_ % kOthers != 0 && std::ranges::any_of(hot_, lately)) return nullptr;
+  for (size_t i = 0; i < kHot; ++i) {
+    Connection* hot = hot_[++turn_ % kHot];
+    if (hot != nullptr && hot->quiet > kLately && hot->quiet <= kDrowsy) return hot;
+  }
+  return nullptr;
 }
 
 // Those that hold more, once each; who then still does is listed anew.

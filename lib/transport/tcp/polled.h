@@ -45,6 +45,7 @@ class PolledEngine : public Engine {
  private:
   static constexpr size_t kHot = 4;
 
+  Connection* whose_turn() noexcept;
   void take_held(size_t& budget, size_t share) noexcept;
   void hold(Connection& connection) noexcept;
   void await_room(Connection& connection, bool on) noexcept;
@@ -57,6 +58,7 @@ class PolledEngine : public Engine {
   size_t told_count_ = 0;
   size_t connections_ = 0;
   size_t first_ = 0;      // of the sending, whose turn it is
+  size_t turn_ = 0;       // of the hot ones, the latest one that whose_turn() named
   bool crowded_ = false;  // epoll told of more than are hot
   uint32_t polls_ = 0, looked_ = 0;
 };
