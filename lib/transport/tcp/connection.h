@@ -154,6 +154,7 @@ class Connection {
   bool ended_ = false;
   bool sips_ = true;
   size_t rest_ = 0;  // bytes that the kernel holds, and that need not be taken: 1 at most
+  uint32_t unanswered_ = 0;  // sips since anything was sent, or read to the end
 };
 
 }  // namespace plait::transport::tcp

@@ -19,12 +19,16 @@ constexpr size_t kBulky = 4096;  // from here on a payload is not worth a copy
 // Received beyond the end of a long payload: the next header, and little that must be copied; a multiple of a
 // cache line, so that what comes after is received to an aligned address.
 constexpr size_t kAhead = sizeof(Header) + 512;
+// A sender may have as few packets as four under way that were not acknowledged (what BBR leaves, and less than any
+// connection begins with). Where nothing goes back, so many are sipped in a row, and the next one is read to its end.
+constexpr uint32_t kSips = 3;
 
 }  // namespace
 
 bool Connection::receive(size_t& budget) noexcept {
   if (!up() || ended_ || budget == 0) return false;
   rest_ = 0;
+  unanswered_ = 0;
   std::array<iovec, 2> parts;
   size_t count = 0;
   const size_t direct = std::min(left_, budget);
@@ -65,7 +69,8 @@ bool Connection::sip(size_t& budget) noexcept {
   const size_t here = waiting_bytes(socket_.get());
   if (here <= rest_) return false;
   const size_t room = std::min(budget, engine_.scratch().size());
-  if (here == 1 || here - 1 > room) return receive(budget);
+  if (here == 1 || here - 1 > room || unanswered_ == kSips) return receive(budget);
+  ++unanswered_;
   iovec part{engine_.scratch().data(), here - 1};
   ++engine_.counts.receives;
   const ssize_t got = receive_some(socket_.get(), {&part, 1});

@@ -87,6 +87,7 @@ void Connection::fill(Outgoing& out, size_t most) noexcept {
 
 bool Connection::accepted(const Outgoing& out, ssize_t result) noexcept {
   if (result >= 0) {
+    unanswered_ = 0;  // it takes the acknowledgement along
     advance(size_t(result) - (out.filled && size_t(result) == out.bytes ? 1 : 0));
     return size_t(result) == out.bytes;
   }

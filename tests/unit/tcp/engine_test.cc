@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <thread>
 
 #include "raw_peer.h"
 
@@ -82,6 +84,38 @@ TEST(TcpEngine, EnginesUnderstandEachOther) {
 }
 
 // A feed of small things becomes a polled connection when bulk comes, and goes on.
+// Polls until b has the signal, which lies in its socket by then.
+int polls_until_heard(Pair& pair, uint16_t counter) {
+  const uint64_t before = pair.b.end->counter(counter);
+  const Transfer signal = make_signal({counter, 1});
+  EXPECT_EQ(pair.a.end->post({&signal, 1}), 1u);
+  pair.a.poll();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  int polls = 0;
+  for (; pair.b.end->counter(counter) == before && polls < 10000; ++polls) pair.b.poll();
+  return polls;
+}
+
+// However long the other one has had everything, and however long nothing came at all.
+TEST(TcpEngine, AQuietConnectionIsTriedSoon) {
+  Options options = loopback();
+  options.engine = EngineKind::polled;
+  Pair pair(options);
+  ASSERT_TRUE(pair.connect());
+  for (uint16_t counter : {uint16_t{0}, uint16_t{1}}) ASSERT_LT(polls_until_heard(pair, counter), 10000);
+  for (uint16_t busy : {uint16_t{0}, uint16_t{1}}) {
+    const auto quiet = uint16_t(1 - busy);
+    for (int messages : {1, 5, 40}) {
+      for (int i = 0; i < messages; ++i) EXPECT_LE(polls_until_heard(pair, busy), 16);
+      EXPECT_LE(polls_until_heard(pair, quiet), 16) << messages;
+    }
+    for (int idle : {3, 20, 100, 200}) {
+      for (int i = 0; i < idle; ++i) pair.b.poll();
+      EXPECT_LE(polls_until_heard(pair, quiet), 16) << idle;
+    }
+  }
+}
+
 TEST(TcpEngine, BulkOnTheConnectionOfSmallThings) {
   Pair pair{uring()};
   ASSERT_TRUE(pair.connect());

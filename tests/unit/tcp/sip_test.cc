@@ -83,7 +83,7 @@ TEST(TcpSip, FewAcknowledgementsTravelAlone) {
     }
   }
   EXPECT_GE(without.answers(), kMessages / 2);
-  EXPECT_LT(with.answers(), without.answers() / 2);
+  EXPECT_LT(with.answers(), kMessages / 3);  // nothing goes back: one in four is read to its end
 }
 
 TEST(TcpSip, WhoSleepsHasTakenAll) {
