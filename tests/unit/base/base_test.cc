@@ -134,6 +134,17 @@ TEST(Waiter, YieldsWhenCrowded) {
   EXPECT_EQ(waiter.next(), Turn::sleep);
 }
 
+TEST(Waiter, LingersNoMoreThanSoOftenInARow) {
+  Waiter waiter({.crowded = true, .spins = 0, .yields = 40});
+  constexpr uint32_t kLooks = Waiter::kMostLingers * Waiter::kLinger;
+  for (uint32_t i = 0; i < kLooks; i++) ASSERT_NE(waiter.linger(), Turn::sleep) << i;
+  // From here on each look gives way.
+  for (uint32_t i = Waiter::kMostLingers; i < 40; i++) ASSERT_NE(waiter.linger(), Turn::sleep) << i;
+  EXPECT_EQ(waiter.linger(), Turn::sleep);
+  waiter.reset();
+  for (uint32_t i = 0; i < kLooks; i++) ASSERT_NE(waiter.linger(), Turn::sleep) << i;
+}
+
 TEST(Waiter, ThereAreCores) { EXPECT_GE(usable_cores(), 1); }
 
 TEST(Fd, ClosesOnce) {

@@ -88,6 +88,7 @@ struct Shape {
   size_t skew;    // of each output from the one before
   bool in_place;
   uint32_t ranks;
+  uint32_t cached = 0;
 };
 
 template <class T>
@@ -110,7 +111,14 @@ void check(Dtype dtype, ReduceOp op, const Shape& s, const std::vector<std::vect
   if (s.in_place) outputs[0] = in[s.operands - 1].data();
   FoldKernel kernel = fold_kernel(dtype, op);
   ASSERT_NE(kernel, nullptr);
-  kernel({inputs.data(), s.operands, outputs.data(), s.outputs, count, s.ranks, s.store});
+  kernel({.inputs = inputs.data(),
+          .input_count = s.operands,
+          .outputs = outputs.data(),
+          .output_count = s.outputs,
+          .count = count,
+          .ranks = s.ranks,
+          .store = s.store,
+          .cached = s.cached});
 
   for (uint32_t k = 0; k < s.outputs; k++) {
     auto& o = s.in_place && k == 0 ? in[s.operands - 1] : out[k];
@@ -132,6 +140,10 @@ std::vector<Shape> shapes(uint32_t operands, size_t element, uint32_t ranks) {
       for (bool in_place : {false, true}) {
         for (auto [offset, skew] : kPlaces)
           all.push_back({operands, outputs, store, offset, skew, in_place, ranks});
+        if (store == Store::stream) {
+          for (uint32_t cached : {1u, outputs})
+            all.push_back({operands, outputs, store, 0, element, in_place, ranks, cached});
+        }
       }
     }
   }
