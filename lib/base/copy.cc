@@ -27,7 +27,8 @@ void copy_past_cache(void* to, const void* from, size_t bytes) noexcept {
   const auto* source = static_cast<const std::byte*>(from);
   const size_t head = std::min(bytes, -reinterpret_cast<uintptr_t>(to) % kLine);
   std::memcpy(at, source, head);
-  for (bytes -= head, at += head, source += head; bytes >= kLine; bytes -= kLine, at += kLine, source += kLine) {
+  for (bytes -= head, at += head, source += head; bytes >= kLine;
+       bytes -= kLine, at += kLine, source += kLine) {
     __m128i words[4];
     std::memcpy(words, source, kLine);
     for (int i = 0; i < 4; i++) _mm_stream_si128(reinterpret_cast<__m128i*>(at) + i, words[i]);

@@ -1,5 +1,5 @@
-// memcpy, without the one case of it that is many times slower than all others on some processors; and copies that do
-// not stay in the cache.
+// memcpy, without the one case of it that is many times slower than all others on some processors; and copies
+// that do not stay in the cache.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,9 @@ inline void copy_bytes(void* to, const void* from, size_t bytes) noexcept {
   std::memcpy(to, from, bytes);
 }
 
-// Results of so many bytes go past the cache: they would not stay in it, and lines that are stored whole need not be
-// fetched before. 2 ranks on a Zen 3 (L3 of 32 MiB), 16 MiB: allgather 2.3 -> 1.8 ms, allreduce out of place 2.7 -> 1.8,
-// messages 1.35 -> 0.99; 4 MiB take 2.5 times as long so.
+// Results of so many bytes go past the cache: they would not stay in it, and lines that are stored whole need
+// not be fetched before. 2 ranks on a Zen 3 (L3 of 32 MiB), 16 MiB: allgather 2.3 -> 1.8 ms, allreduce out of
+// place 2.7 -> 1.8, messages 1.35 -> 0.99; 4 MiB take 2.5 times as long so.
 constexpr size_t kPastCacheBytes = size_t{16} << 20;
 
 // copy_bytes() past the cache, in order before any later store of this thread. No alignment is required.

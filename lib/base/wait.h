@@ -45,8 +45,8 @@ class Waiter {
 
   // About two task switches.
   static constexpr uint32_t kLinger = 64;
-  // So often in a row: who is awaited longer than that sleeps or works, and its core is better left to others (4 ranks,
-  // one asleep for 0.6 s: 0.23 % of a core for each that waits; 0.14 so).
+  // So often in a row: who is awaited longer than that sleeps or works, and its core is better left to
+  // others (4 ranks, one asleep for 0.6 s: 0.23 % of a core for each that waits; 0.14 so).
   static constexpr uint32_t kMostLingers = 8;
 
   explicit Waiter(const Policy& policy) noexcept : policy_(policy) {}

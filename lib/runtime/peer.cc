@@ -190,7 +190,8 @@ transport::MessageLink& Peer::make_messages() {
   wiring.remote = remote_.get();
   wiring.remote_offset = their_mail_ + sizeof(LinkMemory);  // behind the mailbox
   if (mapped()) {
-    wiring.mapped = reinterpret_cast<transport::MappedMessageMemory*>(remote_->mapped() + wiring.remote_offset);
+    wiring.mapped =
+        reinterpret_cast<transport::MappedMessageMemory*>(remote_->mapped() + wiring.remote_offset);
     wiring.own = &reinterpret_cast<MappedBlock*>(mail_)->messages;
     wiring.wide = true;
     wiring.arena = local_.fabric->arena_region();

@@ -149,7 +149,8 @@ bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   for (; landed_ != landed && coming.copied != slot.bytes; landed_++, moved = true) {
     const auto bytes = std::min<uint64_t>(kStreamPartBytes, slot.bytes - coming.copied);
     const std::byte* part = wiring_.part(wiring_.own, lines_.consumed.parts++);
-    (slot.bytes < kPastCacheBytes ? copy_bytes : copy_past_cache)(slot.data.data + coming.copied, part, bytes);
+    (slot.bytes < kPastCacheBytes ? copy_bytes : copy_past_cache)(slot.data.data + coming.copied, part,
+                                                                  bytes);
     coming.copied += bytes;
   }
   return moved;

@@ -20,7 +20,7 @@ constexpr uint32_t kMessageRegions = 64;  // of the peer that are known at a tim
 constexpr uint32_t kNoRegion = 0xffff;
 constexpr uint32_t kUnitBytes = 256;
 constexpr uint32_t kMappedUnitBytes = 896;  // where the peer maps them, see MappedMessageMemory
-constexpr uint32_t kUnits = 512;             // a power of two
+constexpr uint32_t kUnits = 512;            // a power of two
 constexpr uint32_t kEagerBytes = 8 * 1024;  // longer messages wait until there is room for them where they go
 constexpr uint32_t kInlineBytes = 32;       // these lie in their line
 constexpr uint32_t kStreamPartBytes = 16 * 1024;
@@ -102,10 +102,10 @@ struct MessageMemory : MessageFront {
 };
 static_assert(sizeof(MessageMemory) == 216 * 1024);
 
-// Where peers map it: wider units and more parts. Both are stored to faster when they have left the cache of the
-// core that read them. Between two cores of a Zen 3 (L2 of 512 KiB) 1 MiB takes 55 us through 64 parts, 59 through
-// 32, 69 through 16, 82 through 8; one of many of 4 KiB 0.21 us through 1 MiB of units, 0.31 through 512 KiB, 0.51
-// through 128 KiB.
+// Where peers map it: wider units and more parts. Both are stored to faster when they have left the cache of
+// the core that read them. Between two cores of a Zen 3 (L2 of 512 KiB) 1 MiB takes 55 us through 64 parts,
+// 59 through 32, 69 through 16, 82 through 8; one of many of 4 KiB 0.21 us through 1 MiB of units, 0.31
+// through 512 KiB, 0.51 through 128 KiB.
 struct MappedMessageMemory : MessageFront {
   std::byte units[kUnits][kMappedUnitBytes];
   std::byte parts[kMappedStreamParts][kStreamPartBytes];

@@ -53,7 +53,8 @@ class Direct final : public limits::Ranks {
   }
   void alltoall(const float* in, float* out, size_t n) override {
     arrive(in, out);
-    for (int q = 0; q < size(); ++q) take(out + n * size_t(q), ins_[q] + n * size_t(rank()), n, n * size_t(size()));
+    for (int q = 0; q < size(); ++q)
+      take(out + n * size_t(q), ins_[q] + n * size_t(rank()), n, n * size_t(size()));
     leave();
   }
   // Of two ranks each carries half: the root to the other, the other to itself.

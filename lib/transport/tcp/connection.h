@@ -153,7 +153,7 @@ class Connection {
   uint64_t landed_ = 0, told_ = 0;  // transfers that asked
   bool ended_ = false;
   bool sips_ = true;
-  size_t rest_ = 0;  // bytes that the kernel holds, and that need not be taken: 1 at most
+  size_t rest_ = 0;          // bytes that the kernel holds, and that need not be taken: 1 at most
   uint32_t unanswered_ = 0;  // sips since anything was sent, or read to the end
 };
 

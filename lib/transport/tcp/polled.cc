@@ -88,8 +88,8 @@ void PolledEngine::receive(size_t& budget) noexcept {
   budget += rest;
 }
 
-// Of the hot ones that are neither drowsy nor had something lately: a receive in vain costs as much as a message takes
-// to come, so one is tried at a time, and seldom where something comes on others.
+// Of the hot ones that are neither drowsy nor had something lately: a receive in vain costs as much as a
+// message takes to come, so one is tried at a time, and seldom where something comes on others.
 Connection* PolledEngine::whose_turn() noexcept {
   const auto lately = [](const Connection* c) { return c != nullptr && c->quiet <= kLately; };
   if (polls_ % kOthers != 0 && std::ranges::any_of(hot_, lately)) return nullptr;

@@ -19,8 +19,9 @@ constexpr size_t kBulky = 4096;  // from here on a payload is not worth a copy
 // Received beyond the end of a long payload: the next header, and little that must be copied; a multiple of a
 // cache line, so that what comes after is received to an aligned address.
 constexpr size_t kAhead = sizeof(Header) + 512;
-// A sender may have as few packets as four under way that were not acknowledged (what BBR leaves, and less than any
-// connection begins with). Where nothing goes back, so many are sipped in a row, and the next one is read to its end.
+// A sender may have as few packets as four under way that were not acknowledged (what BBR leaves, and less
+// than any connection begins with). Where nothing goes back, so many are sipped in a row, and the next one is
+// read to its end.
 constexpr uint32_t kSips = 3;
 
 }  // namespace

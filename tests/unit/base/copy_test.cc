@@ -1,4 +1,5 @@
-// copy_bytes() and its like: every relation of source and target in their pages, and nothing beside what is copied.
+// copy_bytes() and its like: every relation of source and target in their pages, and nothing beside what is
+// copied.
 #include "base/copy.h"
 
 #include <gtest/gtest.h>
