@@ -8,10 +8,11 @@ namespace plait::transport::tcp {
 
 namespace {
 
-// A poll moves at most 256 KiB; receiving leaves some of that to sending.
-constexpr size_t kReceive = size_t{176} << 10;
+constexpr int kCalls = 2;  // to the kernel, to send on one connection
+// A poll moves about 256 KiB; receiving leaves two packets of that to sending. Sent in pieces of other sizes, or
+// received more at once, one side is soon bursts ahead of the other, which then waits.
+constexpr size_t kReceive = kPiece - kCalls * kPacket;
 constexpr size_t kReceiveLeast = size_t{16} << 10;
-constexpr int kCalls = 3;           // to the kernel, to send on one connection
 constexpr uint32_t kLately = 8;     // receives in vain, up to which a hot connection is tried at every poll
 constexpr uint32_t kOthers = 4;     // polls, at one of which one of the others is tried meanwhile
 constexpr uint32_t kBusy = 64;      // receives in vain, up to which a hot connection is busy

@@ -98,15 +98,15 @@ bool Connection::accepted(const Outgoing& out, ssize_t result) noexcept {
 }
 
 void Connection::flush(size_t& budget, int calls) noexcept {
-  for (; calls > 0; --calls) {
+  for (; calls > 0 && budget != 0; --calls) {
     Outgoing out;
-    if (!offer(out, budget)) {
+    if (!offer(out, std::max(budget, kPacket + kRunt + 1))) {
       if (tls_ && tls_->owes() && broken_ == 0 && !tls_->push() && !would_block(errno)) accepted(out, -errno);
       return;
     }
     ++engine_.counts.sends;
     const ssize_t took = give(out.span());
-    if (took > 0) budget -= size_t(took);
+    if (took > 0) budget -= std::min(budget, size_t(took));
     if (!accepted(out, took < 0 ? -errno : took)) return;
   }
 }
