@@ -46,8 +46,9 @@ plait_status run(Given& given, plait_request** out, Mode mode) {
   return PLAIT_OK;
 }
 
-plait_status checked(const char* function, plait_comm* comm, const EvenCall& what,
-                     const plait_call_config* config, plait_request** out) {
+// Takes a copy, which is made where it is called: what even() looks at has no address, and stays in registers.
+[[gnu::noinline]] plait_status checked(const char* function, plait_comm* comm, EvenCall what,
+                                       const plait_call_config* config, plait_request** out) {
   Given given{function,   comm,    args::even(what.collective, what.in, what.out, what.count, what.root),
               what.dtype, what.op, config};
   return run(given, out, Mode::call);
@@ -55,7 +56,7 @@ plait_status checked(const char* function, plait_comm* comm, const EvenCall& wha
 
 // A call in which all ranks give the same count. One that is like the last one needs no more than this.
 // Inlined, so that what is called stays in registers: two stores that one load spans are waited for.
-[[gnu::always_inline]] inline plait_status even(const char* function, plait_comm* comm, const EvenCall& what,
+[[gnu::always_inline]] inline plait_status even(const char* function, plait_comm* comm, const EvenCall what,
                                                 const plait_call_config* config, plait_request** out) {
   const bool there = comm != nullptr && comm->magic == plait_comm::kMagic && !forked();
   if (!there || config != nullptr) return checked(function, comm, what, config, out);

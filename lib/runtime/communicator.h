@@ -92,9 +92,12 @@ class Communicator {
     };
     plait_request* const ready = ready_[place_of(given.collective, given.root, given.count)];
     if (ready == nullptr) return nullptr;
+    // GCC makes one comparison of two equal ones, and goes through memory for it.
+    const auto apart = [](auto x, auto y) { return unsigned(x) ^ unsigned(y); };
     const Args& a = ready->args;
-    const bool same = given.collective == a.collective && given.count == a.count && given.root == a.root &&
-                      int(given.dtype) == int(a.dtype) && int(given.op) == int(a.op) &&
+    const bool same = given.count == a.count &&
+                      (apart(given.collective, a.collective) | apart(given.root, a.root) |
+                       apart(given.dtype, a.dtype) | apart(given.op, a.op)) == 0 &&
                       distance(given.in, given.out) == distance(a.in, a.out) &&
                       (given.in != nullptr) == (a.in != nullptr) &&
                       (given.out != nullptr) == (a.out != nullptr);
