@@ -45,20 +45,10 @@ bool Communicator::may_run_now(const plait_request& ready, const void* in, const
 bool Communicator::run_now(plait_request& ready, const void* in, void* out) noexcept {
   const Prepared& p = *ready.prepared;
   const uint64_t number = ++calls_;
-  start_volley(p, number, in, out);
-  if (enter_gate()) {
-    bool ended = machine_->step();
-    record(number, p.id);
-    for (uint32_t look = 0; !ended && look < kLooksNow; look++) {
-      if (look >= kEagerLooks) cpu_relax();
-      ended = machine_->step();
-    }
-    board_->gate.leave();
-    if (ended && machine_->status().ok()) {
-      recorder_.finished(number);
-      settle();
-      return true;
-    }
+  if (p.volley.exchange.made ? exchange_now(p, number, in, out) : volley_now(p, number, in, out)) {
+    recorder_.finished(number);
+    settle();
+    return true;
   }
   // advance() says what is wrong, if anything is.
   take_ready(ready, in, out);
@@ -66,6 +56,42 @@ bool Communicator::run_now(plait_request& ready, const void* in, void* out) noex
   ready.deadline_set = false;
   ready.state = plait_request::State::running;
   head_ = tail_ = &ready;
+  return false;
+}
+
+// False: it is the machine's, begun.
+bool Communicator::volley_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+  start_volley(p, number, in, out);
+  if (!enter_gate()) return false;
+  bool ended = machine_->step();
+  record(number, p.id);
+  for (uint32_t look = 0; !ended && look < kLooksNow; look++) {
+    if (look >= kEagerLooks) cpu_relax();
+    ended = machine_->step();
+  }
+  board_->gate.leave();
+  return ended && machine_->status().ok();
+}
+
+// The same.
+bool Communicator::exchange_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+  const collectives::real::Exchange& x = p.volley.exchange;
+  const collectives::real::Exchange::Buffers buffers{static_cast<std::byte*>(const_cast<void*>(in)),
+                                                     static_cast<std::byte*>(out)};
+  const uint32_t tag = p.tag(number);
+  bool sent = false, ended = false;
+  if (enter_gate()) {
+    sent = x.send(tag, buffers);
+    record(number, p.id);
+    for (uint32_t look = 0; sent && !ended && look < kLooksNow; look++) {
+      if (look >= kEagerLooks) cpu_relax();
+      ended = x.land(tag, buffers, p.call.fold, &p.call.op);
+    }
+    board_->gate.leave();
+  }
+  if (ended) return true;
+  start_volley(p, number, in, out);
+  if (sent) machine_->sent(x.sends);
   return false;
 }
 

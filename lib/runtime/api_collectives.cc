@@ -46,7 +46,8 @@ plait_status run(Given& given, plait_request** out, Mode mode) {
   return PLAIT_OK;
 }
 
-// Takes a copy, which is made where it is called: what even() looks at has no address, and stays in registers.
+// Takes a copy, which is made where it is called: what even() looks at has no address, and stays in
+// registers.
 [[gnu::noinline]] plait_status checked(const char* function, plait_comm* comm, EvenCall what,
                                        const plait_call_config* config, plait_request** out) {
   Given given{function,   comm,    args::even(what.collective, what.in, what.out, what.count, what.root),

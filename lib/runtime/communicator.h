@@ -160,8 +160,8 @@ class Communicator {
 
  private:
   static constexpr int kMostSleepMs = 100;  // boards and the abort flag are looked at that often
-  // Of run_now(): of these the first come without a pause, which may take longer than a line to the other core
-  // (EPYC of family 25, model 1: 40 ns).
+  // Of run_now(): of these the first come without a pause, which may take longer than a line to the other
+  // core (EPYC of family 25, model 1: 40 ns).
   static constexpr uint32_t kLooksNow = 256, kEagerLooks = 4;
   static constexpr uint32_t kModest = 32;
   static constexpr uint64_t kSpreadEvery = 1024;  // operations
@@ -232,6 +232,8 @@ class Communicator {
   void launch(plait_request* request) noexcept;
   bool is_volley(const Prepared& p, const void* in, const void* out) const noexcept;
   void start_volley(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
+  bool volley_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
+  bool exchange_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
   static collectives::Store store_of(const Prepared& p) noexcept;
   collectives::real::Bound bound_of(std::byte* data, size_t bytes) const noexcept;
   collectives::real::Call& take_call(const Prepared& p, uint64_t number) noexcept;

@@ -40,14 +40,6 @@ void Communicator::begin(plait_request* request) noexcept {
   if (!is_broken_.load(std::memory_order_relaxed)) advance_connecting();
 }
 
-namespace {
-
-uint32_t tag_of(const Prepared& p, uint64_t number) noexcept {
-  return (p.hash & ~0xffu) | (uint32_t(number) & 0x7f) << 1;
-}
-
-}  // namespace
-
 // The call to run is a copy of what it was prepared as, unless it is already.
 collectives::real::Call& Communicator::take_call(const Prepared& p, uint64_t number) noexcept {
   collectives::real::Call& call = machine_->call();
@@ -59,7 +51,7 @@ collectives::real::Call& Communicator::take_call(const Prepared& p, uint64_t num
     called_ = &p;
   }
   call.number = number;
-  call.tag = tag_of(p, number);
+  call.tag = p.tag(number);
   return call;
 }
 

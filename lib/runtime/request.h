@@ -93,6 +93,9 @@ struct Prepared {
   // Found out when it first runs: all ranks that it touches are connected; some of them over a network.
   mutable bool connected = false, network = false;
   mutable collectives::real::Volley volley;  // the machine's, of call
+
+  // Of the messages of the `number`-th call of the communicator, which is one of these.
+  uint32_t tag(uint64_t number) const noexcept { return (hash & ~0xffu) | (uint32_t(number) & 0x7f) << 1; }
 };
 
 }  // namespace plait::runtime

@@ -187,6 +187,46 @@ TEST(Again, IsRightInAnyOrder) {
   }
 }
 
+// Who has sent what a call takes, and waits in vain for a while, goes on in another way.
+TEST(Again, IsRightThoughRanksAreLate) {
+  const unsigned seed = fresh_seed();
+  const std::string job = fresh_job();
+  run_ranks(processes(2), [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size);
+    if (c.status != PLAIT_OK) return c.error;
+    Caller caller(c.comm, rank, size);
+    std::mt19937 random(seed), own(seed + unsigned(rank) + 1);
+    std::string bad;
+    for (int round = 0; round < 6000 && bad.empty();) {
+      const Shape shape = random_shape(random, size, kShort);
+      for (auto times = random() % 50; times > 0 && bad.empty(); times--) {
+        if (own() % 8 == 0) usleep(unsigned(own() % 60));
+        bad = caller.run(shape, round++);
+      }
+    }
+    return bad;
+  });
+}
+
+TEST(Again, AnAverageIsRight) {
+  const std::string job = fresh_job();
+  run_ranks(processes(2), [&](int rank, int size) -> std::string {
+    Comm c(job, rank, size);
+    if (c.status != PLAIT_OK) return c.error;
+    std::array<float, kMostShort> in{}, out{};
+    for (int round = 0; round < 100; round++) {
+      const size_t count = kShort[size_t(round / 10) % kShort.size()];
+      for (size_t i = 0; i < count; i++) in[i] = float(2 * round + int(i) + 4 * rank);
+      if (plait_allreduce(c.comm, in.data(), out.data(), count, PLAIT_FLOAT32, PLAIT_AVG, nullptr, nullptr) !=
+          PLAIT_OK)
+        return c.last();
+      for (size_t i = 0; i < count; i++)
+        if (out[i] != float(2 * round + int(i) + 2)) return "round " + std::to_string(round);
+    }
+    return "";
+  });
+}
+
 // Longer ones, with buffers in memory of plait or elsewhere, as each rank likes each time.
 TEST(Again, IsRightWhereverBuffersLie) {
   const unsigned seed = fresh_seed();

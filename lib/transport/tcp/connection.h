@@ -60,8 +60,8 @@ class Connection {
   void enqueue(Op& op) noexcept { waiting_.push(op); }
   bool pending() const noexcept;
   void wants_to_send() noexcept { engine_.wants_to_send(*this); }
-  // Gives the kernel what it takes, in `calls` calls, until `budget` bytes are spent: the last call is a whole
-  // packet all the same.
+  // Gives the kernel what it takes, in `calls` calls, until `budget` bytes are spent: the last call is a
+  // whole packet all the same.
   void flush(size_t& budget, int calls) noexcept;
   // The same in two halves: what to send, `most` bytes at most (false: nothing), and what came of it: bytes
   // that the kernel took, or -errno. False: it did not take all.

@@ -9,8 +9,8 @@ namespace plait::transport::tcp {
 namespace {
 
 constexpr int kCalls = 2;  // to the kernel, to send on one connection
-// A poll moves about 256 KiB; receiving leaves two packets of that to sending. Sent in pieces of other sizes, or
-// received more at once, one side is soon bursts ahead of the other, which then waits.
+// A poll moves about 256 KiB; receiving leaves two packets of that to sending. Sent in pieces of other sizes,
+// or received more at once, one side is soon bursts ahead of the other, which then waits.
 constexpr size_t kReceive = kPiece - kCalls * kPacket;
 constexpr size_t kReceiveLeast = size_t{16} << 10;
 constexpr uint32_t kLately = 8;     // receives in vain, up to which a hot connection is tried at every poll

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,8 @@ class Machine {
   void start() noexcept;
   // Runs what can run. True when the operation is done or failed.
   bool step() noexcept;
+  // Goes on from where an exchange (exchange.h) has sent its `messages`, after start().
+  void sent(uint32_t messages) noexcept { round_at_ = messages; }
   // Did the last step() move anything?
   bool moved() const noexcept { return moved_; }
   const Status& status() const noexcept { return status_; }
@@ -169,11 +172,15 @@ class Machine {
   bool step_actions() noexcept;
   void start_round() noexcept;
   bool step_round() noexcept;
-  Volley::Here here(Place place) const noexcept;
-  static std::byte* at(const Volley::Here& here) noexcept;
+  Here here(Place place) const noexcept;
+  static std::byte* at(const Here& here) noexcept { return here.buffer->data + here.offset; }
   bool maps_round() const noexcept;
   bool may_map(const Action& a, size_t bytes) const noexcept;
   bool make_volley(bool mapped) noexcept;
+  void make_exchange() noexcept;
+  bool find_spot(const Here& here, Exchange::Spot& spot) const noexcept;
+  bool keeps(Exchange& x, const Volley::Fold& f, std::span<const Volley::Operand> operands) const noexcept;
+  bool awaits(Exchange& x, const Volley::Fold& f, std::span<const Volley::Operand> operands) const noexcept;
   void start_volley() noexcept;
   bool step_volley() noexcept;
   bool volley_waits(const Action* of, uint32_t before) noexcept;
@@ -201,13 +208,6 @@ class Machine {
   void complete(uint32_t w, uint32_t action) noexcept;
   Turn run(uint32_t w, uint32_t action) noexcept;
 
-  // Bytes of a message that travels in lines: where next() line of `out`, or the front of `in`, has them.
-  static std::byte* in_line(transport::Outbox& out, size_t bytes) noexcept {
-    return bytes <= transport::kLinePayload ? out.next().payload : out.beside();
-  }
-  static const std::byte* in_line(const transport::Inbox& in, size_t bytes) noexcept {
-    return bytes <= transport::kLinePayload ? in.front().payload : in.beside();
-  }
   // Does a message go into its stream whatever else could be done?
   bool copied(size_t bytes) const noexcept { return call_.buffered || bytes <= call_.eager_bytes; }
   // Is it told where it lies, and stays there until the receiver has taken it?

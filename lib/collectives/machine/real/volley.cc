@@ -1,6 +1,7 @@
 #include "collectives/machine/real/volley.h"
 
-#include <cstring>
+#include <algorithm>
+#include <span>
 
 #include "collectives/machine/real/machine.h"
 
@@ -8,23 +9,7 @@ namespace plait::collectives::real {
 
 using namespace transport;
 
-namespace {
-
-void copy_values(std::byte* to, const std::byte* from, size_t bytes) noexcept {
-  if (bytes == 8) {  // what latency is measured with
-    std::memcpy(to, from, 8);
-  } else if (bytes > 0) {
-    std::memcpy(to, from, bytes);
-  }
-}
-
-}  // namespace
-
-Volley::Here Machine::here(Place place) const noexcept {
-  return {&bound(place.in()), uint32_t(offset_of(place, 0))};
-}
-
-std::byte* Machine::at(const Volley::Here& here) noexcept { return here.buffer->data + here.offset; }
+Here Machine::here(Place place) const noexcept { return {&bound(place.in()), uint32_t(offset_of(place, 0))}; }
 
 // Of a round. Later calls need nothing that prepare() made room for, as they keep nothing in scratch (a
 // barrier has it, and no bytes to keep). False: it is none.
@@ -59,15 +44,66 @@ bool Machine::make_volley(bool mapped) noexcept {
       const int32_t peer = sources[k].peer;
       const bool is_here = peer == kLocal;
       v.operands.push_back({is_here ? nullptr : &links_[size_t(peer)].mailbox->in(0),
-                            is_here ? here(sources[k].place) : Volley::Here{}, peer});
+                            is_here ? here(sources[k].place) : Here{}, peer});
     }
   }
+  v.exchange = {};
+  if (!mapped && !call_.network) make_exchange();
   return v.made = true;
 }
 
+// Out of the volley.
+void Machine::make_exchange() noexcept {
+  const Volley& v = *call_.volley;
+  Exchange x;
+  if (v.sends.size() > 1) return;
+  for (const Volley::Send& send : v.sends) {
+    x.peer = send.mailbox;
+    x.sent = send.bytes;
+    if (x.sent > 0 && !find_spot(send.from, x.from)) return;
+  }
+  for (const Volley::Fold& f : v.folds) {
+    const std::span operands(&v.operands[f.first], f.count);
+    const auto is_away = [](const Volley::Operand& o) { return o.in != nullptr; };
+    const auto away = std::count_if(operands.begin(), operands.end(), is_away);
+    if (!(away == 0 ? keeps(x, f, operands) : away == 1 && awaits(x, f, operands))) return;
+  }
+  x.sends = uint32_t(v.sends.size());
+  x.made = true;
+  call_.volley->exchange = x;
+}
+
+bool Machine::find_spot(const Here& here, Exchange::Spot& spot) const noexcept {
+  spot = {here.buffer == &call_.output, here.offset};
+  return spot.output || here.buffer == &call_.input;
+}
+
+// What is of this rank alone.
+bool Machine::keeps(Exchange& x, const Volley::Fold& f,
+                    std::span<const Volley::Operand> operands) const noexcept {
+  if (f.bytes == 0) return true;
+  if (x.kept > 0 || !f.copies) return false;
+  x.kept = f.bytes;
+  x.keeps_last = x.in != nullptr;
+  return find_spot(operands[0].here, x.keep_from) && find_spot(f.to, x.keep_to);
+}
+
+// What comes, alone or for one of this rank's.
+bool Machine::awaits(Exchange& x, const Volley::Fold& f,
+                     std::span<const Volley::Operand> operands) const noexcept {
+  if (x.in != nullptr || operands.size() > 2 || (operands.size() == 1) != f.copies) return false;
+  x.own_first = operands[0].in == nullptr;
+  x.in = operands[x.own_first ? 1 : 0].in;
+  x.folds = !f.copies;
+  x.landing = f.bytes;
+  x.work = f.work;
+  return f.bytes == 0 ||
+         (find_spot(f.to, x.to) && (!x.folds || find_spot(operands[x.own_first ? 0 : 1].here, x.own)));
+}
+
 collectives::Fold Machine::work_of(const Action& a, size_t bytes) const noexcept {
-  return {nullptr, a.sources, nullptr, 1, bytes >> call_.layout.element_shift, a.last ? call_.ranks : 0,
-          Store::plain, a.own, nullptr};
+  return {nullptr,      a.sources, nullptr, 1, bytes >> call_.layout.element_shift, a.last ? call_.ranks : 0,
+          Store::plain, a.own,     nullptr};
 }
 
 void Machine::start_volley() noexcept {

@@ -9,20 +9,20 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/machine/real/exchange.h"
 #include "collectives/machine/real/schedule.h"
-#include "collectives/reduce/reduce.h"
-#include "transport/mailbox.h"
 
 namespace plait::collectives::real {
 
 struct Bound;
 
+// Bytes of a buffer of the call, wherever that lies this time.
+struct Here {
+  const Bound* buffer = nullptr;
+  uint32_t offset = 0;
+};
+
 struct Volley {
-  // Bytes of a buffer of the call, wherever that lies this time.
-  struct Here {
-    const Bound* buffer = nullptr;
-    uint32_t offset = 0;
-  };
   struct Send {
     transport::Mailbox* mailbox;
     Here from;
@@ -49,6 +49,7 @@ struct Volley {
   };
   bool made = false, mapped = false;
   bool copies = false;  // mapped: all that is sent would fit a line or a part, did it not lie mapped
+  Exchange exchange;    // not mapped
   std::vector<Send> sends;
   std::vector<Operand> operands;
   std::vector<Fold> folds;
