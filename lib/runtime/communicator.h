@@ -87,21 +87,8 @@ class Communicator {
   // A request of an earlier call, released, for which `given`, not checked, is as good: the same but for
   // where equally distant buffers lie. It stays where it is until take_ready(). Null: make() one.
   plait_request* ready_for(const EvenCall& given) const noexcept {
-    const auto distance = [](const void* in, const void* out) {
-      return reinterpret_cast<uintptr_t>(out) - reinterpret_cast<uintptr_t>(in);
-    };
     plait_request* const ready = ready_[place_of(given.collective, given.root, given.count)];
-    if (ready == nullptr) return nullptr;
-    // GCC makes one comparison of two equal ones, and goes through memory for it.
-    const auto apart = [](auto x, auto y) { return unsigned(x) ^ unsigned(y); };
-    const Args& a = ready->args;
-    const bool same = given.count == a.count &&
-                      (apart(given.collective, a.collective) | apart(given.root, a.root) |
-                       apart(given.dtype, a.dtype) | apart(given.op, a.op)) == 0 &&
-                      distance(given.in, given.out) == distance(a.in, a.out) &&
-                      (given.in != nullptr) == (a.in != nullptr) &&
-                      (given.out != nullptr) == (a.out != nullptr);
-    return same ? ready : nullptr;
+    return ready != nullptr && given.is_like(ready->args) ? ready : nullptr;
   }
   // It is the caller's, of a call with these buffers.
   void take_ready(plait_request& request, const void* in, void* out) noexcept;

@@ -59,7 +59,7 @@ class Engine {
   virtual bool is_look_due() noexcept = 0;
   // Epoll was asked, and had so many events.
   virtual void looked(size_t events) noexcept = 0;
-  // Bytes in and bytes out, `budget` at most.
+  // Bytes in and bytes out, `budget` at most, and the rest of the packet that spends it.
   virtual void move(size_t& budget) noexcept = 0;
   // All that came on a connection whose peer may have gone. False: there may be more.
   virtual bool drain(Connection& connection, size_t& budget) noexcept = 0;
