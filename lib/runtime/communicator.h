@@ -100,7 +100,7 @@ class Communicator {
   // A request of a send or receive that was checked, of a communicator that is not broken.
   plait_request* make_message(Letter::Kind kind, int32_t peer, int32_t tag, std::byte* data, size_t bytes);
   // A short message without a request: done. False: nothing happened, and it needs one.
-  bool send_now(int32_t peer, int32_t tag, const std::byte* data, size_t bytes) noexcept;
+  bool send_now(int32_t peer, int32_t tag, const std::byte* data, size_t bytes, bool blocking) noexcept;
   bool receive_now(int32_t peer, int32_t tag, std::byte* data, size_t bytes) noexcept;
   // The same of a message that must be there already; `moved`: its length.
   bool receive_landed(int32_t peer, int32_t tag, std::byte* data, size_t bytes, size_t& moved) noexcept;

@@ -20,11 +20,12 @@ transport::MessageLink* Communicator::link_now(int32_t rank) noexcept {
   return abort_.load(std::memory_order_relaxed) ? nullptr : &p->messages();
 }
 
-bool Communicator::send_now(int32_t rank, int32_t tag, const std::byte* data, size_t bytes) noexcept {
+bool Communicator::send_now(int32_t rank, int32_t tag, const std::byte* data, size_t bytes,
+                            bool blocking) noexcept {
   if (bytes > transport::kEagerBytes) return false;
   transport::MessageLink* const link = link_now(rank);
   if (link == nullptr || !messages_.may_send_now(rank) || !enter_gate()) return false;
-  const bool sent = link->send_now(uint32_t(tag), data, bytes);
+  const bool sent = link->send_now(uint32_t(tag), data, bytes, blocking && !policy_.crowded);
   board_->gate.leave();
   return sent;
 }

@@ -34,7 +34,8 @@ void Communicator::start_message(plait_request* request) noexcept {
     return;
   }
   const Letter& letter = request->letter;
-  if (letter.kind == Letter::Kind::send && send_now(letter.peer, letter.tag, letter.data, letter.bytes)) {
+  if (letter.kind == Letter::Kind::send &&
+      send_now(letter.peer, letter.tag, letter.data, letter.bytes, false)) {
     request->letter.moved = letter.bytes;
     request->state = plait_request::State::done;
     return;

@@ -48,7 +48,11 @@ bool MessageLink::take_lines() noexcept {
     const char* why = lines_.too_many() ? "more lines than there is room for" : refusal(line);
     if (why == nullptr && holds_key(line.kind) && !sends_.can_take_region(line.id)) break;
     if (why == nullptr && !lines_.credited(line)) why = "credit for what was not sent";
-    if (why == nullptr) why = take(line);
+    if (why == nullptr && LineKind(line.kind) == LineKind::lent) {
+      if (!receives_.take_lent(line, why)) break;
+    } else if (why == nullptr) {
+      why = take(line);
+    }
     if (why == nullptr) continue;
     broke_rules(why);
     return true;

@@ -45,9 +45,10 @@ class MessageLink {
 
   // The same for short messages (kEagerBytes) of a peer that is mapped, without a request: done when they
   // come back. False: not now, and nothing happened. `moved`: bytes that came. receive_now() does not wait;
-  // it takes no message while others wait.
-  bool send_now(uint32_t tag, const std::byte* data, size_t bytes) noexcept {
-    return status_.ok() && sends_.send_now(tag, data, bytes);
+  // it takes no message while others wait. `waits`: the peer is likely to receive it at once, and the caller
+  // can afford to look on for a microsecond.
+  bool send_now(uint32_t tag, const std::byte* data, size_t bytes, bool waits = false) noexcept {
+    return status_.ok() && sends_.send_now(tag, data, bytes, waits);
   }
   bool receive_now(uint32_t tag, std::byte* data, size_t room, size_t& moved) noexcept {
     return status_.ok() && receives_.receive_now(tag, data, room, moved);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/prefetch.h"
 #include "transport/message_wire.h"
 #include "transport/transport.h"
 
@@ -82,6 +83,14 @@ class MessageLines {
   bool mapped() const noexcept { return wiring_.mapped != nullptr; }
   void store_eager(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept;
 
+  // Where stores_now(): writes a message that lies at `offset` of the wiring's arena as the next line, and
+  // looks for a while whether the peer takes it; else copies it to where an eager one's bytes are, and it is
+  // one. False: that.
+  bool lend(uint32_t tag, const std::byte* data, uint64_t offset, uint32_t bytes) noexcept;
+  // Mapped: says that the next line of the peer's, which lends and was copied to `line`, was read. False: the
+  // peer has withdrawn it, and what was read may be anything.
+  bool take_lent(const MessageLine& line) noexcept;
+
   // Posts what the endpoint takes. True when nothing is left.
   bool flush() noexcept;
   // Had line number `line` (of publish()) left at the latest flush()?
@@ -105,6 +114,11 @@ class MessageLines {
   const std::byte* landed_payload() const noexcept {
     return reinterpret_cast<const std::byte*>(&wiring_.own->lines[consumed.lines % kMessageLines]) +
            kInlineOffset;
+  }
+  // Mapped: where the message lies that the line lends. Once, as the peer may write there.
+  uint64_t landed_offset() const noexcept {
+    auto* at = const_cast<std::byte*>(landed_payload());
+    return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at)).load(std::memory_order_relaxed);
   }
   // Did the peer announce more lines than there is room for?
   bool too_many() const noexcept {
@@ -135,6 +149,27 @@ class MessageLines {
   // Lines that are fetched for storing before it is their turn: one takes as long as several messages.
   static constexpr uint32_t kLinesAhead = 4;
 
+  // The next line, stored to where the peer reads it: all of a short message but its bytes and the head.
+  // `at`: its units. always_inline: they are most of a short message's time.
+  [[gnu::always_inline]] MessageLine& begin_short(uint32_t tag, uint32_t bytes, uint32_t& at) noexcept {
+    MessageLine& to = wiring_.mapped->lines[tail_ % kMessageLines];
+    const uint32_t n = wiring_.units_of(bytes);
+    at = place_units(units_, n);
+    units_ = at + n;
+    to.fields.units = consumed.units;
+    to.fields.parts = consumed.parts;
+    to.fields.tag = tag;
+    to.fields.bytes = bytes;
+    return to;
+  }
+  [[gnu::always_inline]] void end_short(MessageLine& to, uint64_t head) noexcept {
+    told_ = consumed;
+    urgent_ = false;
+    message_head(to).store(head, std::memory_order_release);
+    posted_ = left_ = short_ = ++tail_;
+    prefetch_for_write(&wiring_.mapped->lines[(tail_ + kLinesAhead) % kMessageLines]);
+    wiring_.endpoint->notify();
+  }
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
   Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;
   void store() noexcept;

@@ -1,6 +1,5 @@
 // Short messages without a request: where the peer is mapped and nothing is in between, a send is a line that
 // is stored, and a receive one that is read. In the order of all others, and by the same rules.
-#include <bit>
 #include <cstring>
 
 #include "base/copy.h"
@@ -9,25 +8,10 @@
 
 namespace plait::transport {
 
-namespace {
-
-// The head of a line as it lies in memory.
-static_assert(std::endian::native == std::endian::little);
-constexpr uint64_t head_word(LineKind kind, uint32_t lines, uint16_t turn) noexcept {
-  return uint64_t(kind) | uint64_t(uint16_t(lines)) << 32 | uint64_t(turn) << 48;
-}
-
-}  // namespace
-
 // What publish() and store() do, without the copy in between.
 void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept {
-  MessageLine& to = wiring_.mapped->lines[tail_ % kMessageLines];
-  const uint32_t n = wiring_.units_of(bytes), at = place_units(units_, n);
-  units_ = at + n;
-  to.fields.units = consumed.units;
-  to.fields.parts = consumed.parts;
-  to.fields.tag = tag;
-  to.fields.bytes = bytes;
+  uint32_t at = 0;
+  MessageLine& to = begin_short(tag, bytes, at);
   if (bytes == 8) {  // what latency is measured with
     std::memcpy(to.payload(), data, 8);
   } else if (bytes > kInlineBytes) {
@@ -35,20 +19,18 @@ void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t byt
   } else if (bytes > 0) {
     std::memcpy(to.payload(), data, bytes);
   }
-  told_ = consumed;
-  urgent_ = false;
-  message_head(to).store(head_word(LineKind::eager, consumed.lines, message_turn(tail_)),
-                         std::memory_order_release);
-  posted_ = left_ = short_ = ++tail_;
-  prefetch_for_write(&wiring_.mapped->lines[(tail_ + kLinesAhead) % kMessageLines]);
-  wiring_.endpoint->notify();
+  end_short(to, message_head_word(LineKind::eager, consumed.lines, message_turn(tail_)));
 }
 
-bool MessageSends::send_now(uint32_t tag, const std::byte* data, size_t bytes) noexcept {
+bool MessageSends::send_now(uint32_t tag, const std::byte* data, size_t bytes, bool waits) noexcept {
   if (!queued_.empty() || bytes > kEagerBytes || !lines_.stores_now() || !lines_.room() ||
       !lines_.room_for_units(uint32_t(bytes)))
     return false;
-  lines_.store_eager(tag, data, uint32_t(bytes));
+  if (waits && bytes > kInlineBytes && may_lend(data, bytes)) {
+    lend(tag, data, uint32_t(bytes));
+  } else {
+    lines_.store_eager(tag, data, uint32_t(bytes));
+  }
   count_message(tag, kNoIndex);
   return true;
 }
@@ -72,6 +54,8 @@ bool MessageReceives::receive_now(uint32_t tag, std::byte* data, size_t room, si
   MessageLine line;
   if (!takes_now() || !lines_.landed_short(line)) return false;
   const uint64_t bytes = line.fields.bytes;
+  if (LineKind(line.kind) == LineKind::lent) [[unlikely]]
+    return receive_lent(line, tag, data, room, moved);
   if (LineKind(line.kind) != LineKind::eager || line.fields.tag != tag || bytes > room || bytes > kEagerBytes)
     return false;
   if (!lines_.knows(line) && !lines_.credited(line)) return false;

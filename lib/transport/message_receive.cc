@@ -14,8 +14,8 @@ void UnitLedger::note(uint32_t from, uint32_t to, bool free) noexcept {
 }
 
 bool UnitLedger::take(uint32_t n, uint32_t& at) noexcept {
+  if (!room(n)) return false;
   at = place_units(head_, n);
-  if (at + n - tail_ > kUnits) return false;
   if (at != head_) note(head_, at, true);  // skipped
   note(at, at + n, false);
   head_ = at + n;
@@ -169,13 +169,12 @@ const char* MessageReceives::expect_shared(Coming& coming, const MessageLine& li
   const MessageFields& f = line.fields;
   if (wiring_.mapped == nullptr || wiring_.arena == nullptr)
     return "a message to be copied by both where no memory is for both";
-  const std::byte* peers = wiring_.remote->mapped();
-  if (!may_read(wiring_.remote->access()) || !in_bounds(f.offset, f.bytes, wiring_.remote->bytes()))
-    return "a message that does not lie in its memory";
+  const std::byte* from = lent_at(f.offset, f.bytes);
+  if (from == nullptr) return "a message that does not lie in its memory";
   if (f.send != ++shares_) return "a message to be copied by both out of turn";
   coming.shared = true;
   coming.share = shares_;
-  coming.from = peers + f.offset;
+  coming.from = from;
   return nullptr;
 }
 

@@ -30,6 +30,7 @@ class UnitLedger {
     head_ = tail_ = at + n;
     return true;
   }
+  bool room(uint32_t n) const noexcept { return place_units(head_, n) + n - tail_ <= kUnits; }
   uint32_t given() const noexcept { return tail_; }
   uint32_t held() const noexcept { return head_ - tail_; }
 
@@ -59,6 +60,9 @@ class MessageReceives {
 
   // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
   const char* take(const MessageLine& line) noexcept;
+  // The same of one that lends. False: it stays the next one, as nobody receives it, or it was withdrawn:
+  // soon it is an eager one.
+  bool take_lent(const MessageLine& line, const char*& why) noexcept;
   // What landed since. True when something did.
   bool land() noexcept;
   // Tells the peer of slots. True when something was told.
@@ -110,6 +114,9 @@ class MessageReceives {
   uint16_t waiting_for(uint32_t tag) const noexcept;
   uint16_t arrived(uint32_t tag) const noexcept;
   const char* take_eager(const MessageLine& line) noexcept;
+  bool receive_lent(const MessageLine& line, uint32_t tag, std::byte* data, size_t room,
+                    size_t& moved) noexcept;
+  const std::byte* lent_at(uint64_t offset, uint64_t bytes) const noexcept;
   const char* take_ask(const MessageLine& line) noexcept;
   const char* take_direct(const MessageLine& line) noexcept;
   const char* take_start(const MessageLine& line) noexcept;

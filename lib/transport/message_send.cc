@@ -141,17 +141,15 @@ void MessageSends::write_start(Send& send, LineKind kind) noexcept {
 bool MessageSends::may_share(const Send& send) const noexcept {
   if (wiring_.mapped == nullptr || wiring_.arena == nullptr || send.streamed || send.data.bytes == 0)
     return false;
-  const Memory& arena = wiring_.arena->memory();
-  const auto at = uint64_t(send.data.data - static_cast<const std::byte*>(arena.base));
-  return in_bounds(at, send.data.bytes, arena.bytes) && regions_[send.region].remote->mapped() != nullptr &&
-         shares_ - shares_done_ < kMessageShares;
+  return in_bounds(offset_in_arena(send.data.data), send.data.bytes, wiring_.arena->memory().bytes) &&
+         regions_[send.region].remote->mapped() != nullptr && shares_ - shares_done_ < kMessageShares;
 }
 
 void MessageSends::share(Send& send, MessageLine& line) noexcept {
   send.share = ++shares_;
   line.flags = kShared;
   line.fields.send = send.share;
-  line.fields.offset = uint64_t(send.data.data - static_cast<const std::byte*>(wiring_.arena->memory().base));
+  line.fields.offset = offset_in_arena(send.data.data);
   copy_of(send).offer();
 }
 

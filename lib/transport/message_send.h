@@ -20,8 +20,9 @@ class MessageSends {
   MessageRequest* start(uint32_t tag, const LocalSlice& data) noexcept;
   void release(MessageRequest* request) noexcept;
 
-  // Sends a short message without a request, and it has left. False: it cannot go so now.
-  bool send_now(uint32_t tag, const std::byte* data, size_t bytes) noexcept;
+  // Sends a short message without a request, and it has left. False: it cannot go so now. `waits`: its caller
+  // would wait a moment for the peer to take it where it lies.
+  bool send_now(uint32_t tag, const std::byte* data, size_t bytes, bool waits) noexcept;
 
   // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
   const char* take(const MessageLine& line) noexcept;
@@ -67,6 +68,12 @@ class MessageSends {
     std::unique_ptr<RemoteRegion> remote;
     uint32_t uses = 0;
   };
+
+  bool may_lend(const std::byte* data, size_t bytes) noexcept;
+  void lend(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept;
+  uint64_t offset_in_arena(const std::byte* data) const noexcept {
+    return uint64_t(data - static_cast<const std::byte*>(wiring_.arena->memory().base));
+  }
 
   bool announce(Send& send) noexcept;
   void announce_eager(Send& send) noexcept;
@@ -115,6 +122,8 @@ class MessageSends {
   size_t post_count_ = 0;
   std::array<Sent, kMessageLines> sent_;  // the latest messages, by number
   uint32_t messages_ = 0;                 // announced
+  uint32_t heard_ = 0;                    // lines of the peer's when one could have been lent last
+  uint32_t rest_ = 0, resting_ = 0;       // messages that are not lent after one that was withdrawn; still
   size_t under_way_ = 0;                  // pieces
   uint32_t parts_ready_ = 0;              // of the next parts, those that were filled, and refused
   std::array<Target, kMessageRegions> regions_;

@@ -29,6 +29,8 @@ const char* refusal(const MessageLine& line) noexcept {
       return nullptr;
     case LineKind::eager:
       return f.bytes <= kEagerBytes ? nullptr : "a short message that is long";
+    case LineKind::lent:
+      return f.bytes <= kEagerBytes && f.bytes != 0 ? nullptr : "a lent message that is not short";
     case LineKind::ask:
       return MessageHandle::index(f.send) < kMessageSends ? nullptr : "a send that no link has";
     case LineKind::direct:
@@ -46,6 +48,8 @@ const char* refusal(const MessageLine& line) noexcept {
     case LineKind::key:
       if (line.id >= kMessageRegions) return "a key of a region beyond the last one";
       return line.flags != 0 && line.flags < kMessageKeyLines ? nullptr : "a key beyond its end";
+    case LineKind::taken:
+      break;
   }
   return "a line of no known kind";
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -31,8 +32,8 @@ constexpr uint32_t kMessageKeyBytes = 56;        // of a key, in a line
 constexpr uint32_t kMessageKeyMost = UINT8_MAX;  // regions with longer keys are not put to
 constexpr uint32_t kMessageKeyLines = (kMessageKeyMost + kMessageKeyBytes - 1) / kMessageKeyBytes;
 
-// Sender's: eager, ask, direct, start. Receiver's: post, grant, region, key. Each counts, in the order of the
-// ring, as the message or receive that it speaks of.
+// Sender's: eager, lent, ask, direct, start. Receiver's: post, grant, region, key. Each counts, in the order
+// of the ring, as the message or receive that it speaks of.
 enum class LineKind : uint8_t {
   credit = 1,  // nothing but what every line says: how much was consumed
   eager,       // a message whose bytes are here, or in the next units
@@ -43,6 +44,8 @@ enum class LineKind : uint8_t {
   grant,       // the same, for a message that asked
   region,      // memory that slots lie in, under a number
   key,         // behind a region: what of its key did not find room
+  lent,        // an eager message whose bytes still lie where the sender has them (message_lend.cc)
+  taken,       // what the receiver makes of a lent one; no sender writes it
 };
 // Such lines hold nothing else.
 constexpr bool holds_key(uint8_t kind) noexcept {
@@ -60,7 +63,7 @@ struct MessageFields {
   uint32_t tag = 0;
   uint32_t slot = 0;    // a handle
   uint64_t bytes = 0;   // of the message; post, grant: that the slot has room for
-  uint64_t offset = 0;  // post, grant: in the region; shared: of the source, in the memory of the link
+  uint64_t offset = 0;  // post, grant: in the region; lent, shared: of the source, in the memory of the link
   uint32_t ahead = 0;   // post: this slot's message is that after `ahead` others of its tag ...
   uint32_t seen = 0;    // ... behind the first `seen` messages
   uint32_t send = 0;    // ask, grant: a handle; shared: how many there were, this one included
@@ -68,7 +71,8 @@ struct MessageFields {
   uint64_t zero = 0;
 };
 static_assert(sizeof(MessageFields) == 56);
-constexpr size_t kInlineOffset = 24;  // in MessageFields, of an eager message
+constexpr size_t kInlineOffset = 24;                              // in MessageFields, of an eager message
+static_assert(offsetof(MessageFields, offset) == kInlineOffset);  // of a lent one
 
 // The head is the last word of it, for who looks there for what landed (message_turn()).
 struct alignas(64) MessageLine {
@@ -115,6 +119,15 @@ static_assert(sizeof(MappedMessageMemory) == 1496 * 1024);
 // Counters of an endpoint, from the link's first one: lines landed; pieces and parts landed. The first is
 // even and the second odd, so that TCP does not let lines wait behind bulk.
 constexpr uint16_t kMessageCounters = 2;
+
+// The head of a line of a short message as it lies in memory.
+static_assert(std::endian::native == std::endian::little);
+constexpr uint64_t message_head_word(LineKind kind, uint32_t lines, uint16_t turn) noexcept {
+  return uint64_t(kind) | uint64_t(uint16_t(lines)) << 32 | uint64_t(turn) << 48;
+}
+constexpr uint64_t with_kind(uint64_t head, LineKind kind) noexcept {
+  return (head & ~uint64_t{0xff}) | uint64_t(kind);
+}
 
 // Null, or what no link of this version would write, as part of a sentence.
 const char* refusal(const MessageLine& line) noexcept;

@@ -106,7 +106,7 @@ class Life {
   // Most of a line is made plausible, as random bits hardly ever are.
   void write_line(Input& input) {
     MessageLine line;
-    line.kind = input.number() % 11;
+    line.kind = input.number() % 13;
     line.flags = input.number() % 4;
     line.id = input.number() % 66;
     if (line.id == 65) line.id = kNoRegion;
@@ -121,7 +121,7 @@ class Life {
       f.slot = MessageHandle::make(input.number() % 4, uint16_t(1 + input.number() % 2));
       f.send = input.number() % 2 == 0 ? input.number() % 4 : MessageHandle::make(input.number() % 4, 1);
       f.bytes = length(input);
-      f.offset = input.number<uint16_t>();
+      f.offset = (input.number() % 2 == 0 ? 0 : sizeof(MessageMemory)) + input.number<uint16_t>();
       f.ahead = input.number() % 4;
       f.seen = input.number() % 8;
       const uint32_t pieces[] = {uint32_t(parts_of(f.bytes)), 1, 0, input.number()};
@@ -206,7 +206,9 @@ class Life {
   }
   void send_now(Input& input) {
     const Bytes data(input.number<uint16_t>());
-    (void)link_->send_now(input.number() % 3, data.data(), data.size());
+    const bool waits = input.number() % 2 == 0;
+    const std::byte* from = waits && data.size() <= kArena ? arena_memory_ : data.data();
+    (void)link_->send_now(input.number() % 3, from, data.size(), waits);
   }
   void receive_now(Input& input) {
     Bytes data(input.number<uint16_t>());
@@ -289,9 +291,9 @@ void try_line(ByteView bytes) {
   if (bytes.size() < sizeof line) return;
   std::memcpy(static_cast<void*>(&line), bytes.data(), sizeof line);
   if (refusal(line) != nullptr) return;
-  require(line.kind >= uint8_t(LineKind::credit) && line.kind <= uint8_t(LineKind::key),
+  require(line.kind >= uint8_t(LineKind::credit) && line.kind <= uint8_t(LineKind::lent),
           "a line is of some kind");
-  if (LineKind(line.kind) == LineKind::eager)
+  if (LineKind(line.kind) == LineKind::eager || LineKind(line.kind) == LineKind::lent)
     require(units_of(uint32_t(line.fields.bytes), kUnitBytes) <= kUnits, "it is short");
 }
 
