@@ -34,6 +34,34 @@ bool is_well_done(const plait_request* r) noexcept {
   return r->queue == nullptr && r->state == plait_request::State::done && r->result.ok();
 }
 
+// plait_wait and plait_request_free of what is_well_done() come after as many messages as there are, so what
+// else they do is kept out of their way.
+[[gnu::noinline]] plait_status wait_for(plait_request* request) {
+  if (!is_request(request)) return no_request("plait_wait");
+  if (forked()) return report(check_ready());
+  if (request->queue != nullptr) {
+    request->queue->wait(request);
+  } else if (request->state != plait_request::State::idle) {
+    request->comm->wait(request);
+  }
+  return outcome(request);
+}
+
+[[gnu::noinline]] plait_status free_request(plait_request* request) {
+  if (request == nullptr) return PLAIT_OK;
+  if (!is_request(request)) return no_request("plait_request_free");
+  if (forked()) return report(check_ready());
+  if (!ended(request))
+    return report(*request->comm,
+                  {Code::state, "plait_request_free: the operation is not done; wait for it first"});
+  if (request->queue != nullptr) {
+    request->queue->release(request);
+  } else {
+    request->comm->release(request);
+  }
+  return PLAIT_OK;
+}
+
 // Between rounds of plait_wait_any, which polls several communicators: yields, then naps.
 void pause_round(uint32_t round) noexcept {
   if (round < 1000) {
@@ -71,17 +99,9 @@ plait_status plait_test(plait_request* request, int* done) {
 }
 
 plait_status plait_wait(plait_request* request) {
-  if (!is_request(request)) [[unlikely]]
-    return no_request("plait_wait");
-  if (forked()) [[unlikely]]
-    return report(check_ready());
-  if (is_well_done(request)) return PLAIT_OK;
-  if (request->queue != nullptr) {
-    request->queue->wait(request);
-  } else if (request->state != plait_request::State::idle) {
-    request->comm->wait(request);
-  }
-  return outcome(request);
+  if (is_request(request) && !forked() && is_well_done(request)) [[likely]]
+    return PLAIT_OK;
+  return wait_for(request);
 }
 
 plait_status plait_wait_any(plait_request** requests, size_t count, size_t* index) {
@@ -118,18 +138,11 @@ plait_status plait_request_algorithm(const plait_request* request, const char** 
 }
 
 plait_status plait_request_free(plait_request* request) {
-  if (request == nullptr) return PLAIT_OK;
-  if (!is_request(request)) return no_request("plait_request_free");
-  if (forked()) return report(check_ready());
-  if (!ended(request))
-    return report(*request->comm,
-                  {Code::state, "plait_request_free: the operation is not done; wait for it first"});
-  if (request->queue != nullptr) {
-    request->queue->release(request);
-  } else {
-    request->comm->release(request);
+  if (is_request(request) && !forked() && is_well_done(request) && request->holders > 1) {
+    request->holders--;  // the others have it still
+    return PLAIT_OK;
   }
-  return PLAIT_OK;
+  return free_request(request);
 }
 
 }  // extern "C"

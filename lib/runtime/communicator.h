@@ -352,6 +352,7 @@ class Communicator {
   plait_request* head_ = nullptr;                 // the running one and those behind it
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
+  uint32_t landed_in_a_row_ = 0;                // of receive_landed()
   plait_request* brief_ = nullptr;              // the latest of brief(), while it is held
   std::array<plait_request*, kReady> ready_{};  // released, not among free_: ready_for(), by hash
   const Prepared* called_ = nullptr;            // of which machine_->call() is a copy

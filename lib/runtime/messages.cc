@@ -14,9 +14,6 @@ namespace {
 // three times as fast as one by the kernel, which looks up every page of it (1 MiB: 23 us against 72).
 constexpr size_t kExposeBytes = size_t(128) << 10;
 
-// A peer that many short messages had come from has likely sent some more.
-constexpr uint32_t kMany = 4;
-
 constexpr auto kDone = plait_request::State::done;
 
 // Where the peer may put a message: its region lives as long as the request.
@@ -172,6 +169,13 @@ bool Messages::take_short(Channel& channel, transport::MessageLink& link, bool& 
     moved = true;
   }
   return link.takes_now();
+}
+
+bool Messages::settle(int32_t rank, transport::MessageLink& link) noexcept {
+  Channel* const channel = channels_[size_t(rank)].get();
+  if (channel == nullptr || channel->idle()) return true;
+  bool moved = false;
+  return take_short(*channel, link, moved) && channel->idle();
 }
 
 void Messages::hand_on(Peer& peer, const Local& local) noexcept {

@@ -17,6 +17,9 @@ std::string describe(const Letter& letter);
 
 class Messages {
  public:
+  // A peer that so many short messages had come from has likely sent some more.
+  static constexpr uint32_t kMany = 4;
+
   Messages(int32_t rank, int32_t size);
 
   // Puts a request behind those of the same peer and direction.
@@ -39,6 +42,9 @@ class Messages {
   static bool waits_here(const Letter& letter, const transport::MessageLink& link) noexcept {
     return letter.kind == Letter::Kind::receive && letter.bytes <= transport::kEagerBytes && link.takes_now();
   }
+  // Ends the receives from `rank`, whose link is `link`, that wait here and whose messages have landed. Is
+  // nothing left then that a receive from there must not overtake?
+  bool settle(int32_t rank, transport::MessageLink& link) noexcept;
   // Moves all on whose peers are connected. True when something moved.
   bool advance(std::span<const std::unique_ptr<Peer>> peers, const Local& local) noexcept;
   // Only gives the link of `peer`, which is connected, what waits for it: short messages leave with that.

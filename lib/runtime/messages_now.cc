@@ -33,7 +33,7 @@ bool Communicator::send_now(int32_t rank, int32_t tag, const std::byte* data, si
 // Nothing is stored to the peer's memory: it needs no gate. What may be longer is to be known to the sender
 // soon.
 bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_t bytes) noexcept {
-  transport::MessageLink* const link = may_receive_now(bytes) ? link_now(rank) : nullptr;
+  transport::MessageLink* const link = may_receive_now(bytes) && !messages_.busy() ? link_now(rank) : nullptr;
   if (link == nullptr) return false;
   for (uint32_t look = 0; !link->has_landed(); look++) {
     if (look == kLooks) return false;
@@ -46,11 +46,15 @@ bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_
 bool Communicator::receive_landed(int32_t rank, int32_t tag, std::byte* data, size_t bytes,
                                   size_t& moved) noexcept {
   transport::MessageLink* const link = may_receive_now(bytes) ? link_now(rank) : nullptr;
-  return link != nullptr && link->has_landed() && take_landed(*link, tag, data, bytes, moved);
+  const bool taken = link != nullptr && link->has_landed() && messages_.settle(rank, *link) &&
+                     link->has_landed() && take_landed(*link, tag, data, bytes, moved);
+  landed_in_a_row_ = taken ? landed_in_a_row_ + 1 : 0;
+  if (landed_in_a_row_ >= Messages::kMany) link->fetch_ahead();
+  return taken;
 }
 
 bool Communicator::may_receive_now(size_t bytes) const noexcept {
-  return bytes <= transport::kEagerBytes && !messages_.busy() && head_ == nullptr && !policy_.crowded;
+  return bytes <= transport::kEagerBytes && head_ == nullptr && !policy_.crowded;
 }
 
 bool Communicator::take_landed(transport::MessageLink& link, int32_t tag, std::byte* data, size_t bytes,
