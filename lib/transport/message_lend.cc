@@ -21,10 +21,18 @@ namespace {
 constexpr uint32_t kLendLooks = 64;
 constexpr uint32_t kRestMost = 63;
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PLAIT_SEES_RACES
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define PLAIT_SEES_RACES
+#endif
+
 // Reads what its owner may be writing to by then; who calls throws away what it read in that case.
-#if defined(__SANITIZE_THREAD__)
-[[gnu::no_sanitize("thread"), gnu::noinline]] void copy_lent(std::byte* to, const std::byte* from,
-                                                             size_t bytes) {
+#ifdef PLAIT_SEES_RACES
+__attribute__((no_sanitize("thread"), noinline)) void copy_lent(std::byte* to, const std::byte* from,
+                                                                size_t bytes) {
   const volatile std::byte* each = from;
   for (size_t i = 0; i < bytes; i++) to[i] = each[i];
 }
