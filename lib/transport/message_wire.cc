@@ -30,6 +30,8 @@ const char* refusal(const MessageLine& line) noexcept {
     case LineKind::eager:
       return f.bytes <= kEagerBytes ? nullptr : "a short message that is long";
     case LineKind::lent:
+      // Else take_lent() would never find the head that it expects.
+      if (line.flags != 0 || line.id != 0) return "a lent message with unknown flags";
       return f.bytes <= kEagerBytes && f.bytes != 0 ? nullptr : "a lent message that is not short";
     case LineKind::ask:
       return MessageHandle::index(f.send) < kMessageSends ? nullptr : "a send that no link has";

@@ -4,6 +4,7 @@
 #include <functional>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "base/wait.h"
 #include "conformance/messages_fixture.h"
@@ -78,11 +79,27 @@ struct Couple {
   Couple() {
     a.join(b);
     b.join(a);
+    b_answers();
+  }
+  void b_answers() {
     std::byte word[8]{};
     size_t moved = 0;
     EXPECT_TRUE(b.link->send_now(kTag, word, sizeof word));
     EXPECT_TRUE(a.link->receive_now(kTag, word, sizeof word, moved));
   }
+  // 100 bytes. `there`: b receives them as soon as it can.
+  void a_sends(bool there) {
+    a.bell.landed = there ? std::function<void()>([this] { b_receives(); }) : nullptr;
+    EXPECT_TRUE(a.link->send_now(kTag, a.memory->lendable, 100, true));
+    a.bell.landed = nullptr;
+    sent++;
+  }
+  void b_receives() {
+    std::byte to[100];
+    size_t moved = 0;
+    EXPECT_TRUE(b.link->receive_now(kTag, to, sizeof to, moved));
+  }
+  uint32_t sent = 0;
   // Do the units that are kept for a's messages hold any?
   bool units_used() {
     return !plait::test::all_are(b.memory->units[0], sizeof b.memory->units, std::byte{0});
@@ -148,20 +165,28 @@ TEST(Lent, WhoCannotTakeItFindsItInItsUnits) {
   }
 }
 
-// Only in turn, and not again at once after one that nobody took.
+// To a peer that was not heard of since, nothing is lent, though it would take it.
 TEST(Lent, ManyOneWayAreNot) {
   Couple c;
-  Bytes to(100);
-  size_t moved = 0;
-  for (int i = 0; i < 3; i++) {
-    if (i == 1)
-      c.a.bell.landed = [&] { EXPECT_TRUE(c.b.link->receive_now(kTag, to.data(), to.size(), moved)); };
-    ASSERT_TRUE(c.a.link->send_now(kTag, c.a.memory->lendable, to.size(), true));
-    if (i != 0) continue;
-    EXPECT_TRUE(c.b.link->receive_now(kTag, to.data(), to.size(), moved));
+  c.a_sends(false);
+  c.b_receives();
+  for (int i = 1; i < 4; i++) {
+    c.a_sends(true);
+    EXPECT_EQ(LineKind(c.b.memory->lines[i].kind), LineKind::eager) << i;
   }
-  EXPECT_FALSE(c.a.link->has_landed());
-  for (int i = 0; i < 3; i++) EXPECT_EQ(LineKind(c.b.memory->lines[i].kind), LineKind::eager) << i;
+}
+
+// After one that nobody took the next one is not, and the one after it is.
+TEST(Lent, OneThatNobodyTookIsFollowedByARest) {
+  Couple c;
+  for (const auto& [there, kind] : {std::pair(false, LineKind::eager), std::pair(true, LineKind::eager),
+                                   std::pair(true, LineKind::taken), std::pair(true, LineKind::taken)}) {
+    const uint32_t line = c.sent;
+    c.a_sends(there);
+    EXPECT_EQ(LineKind(c.b.memory->lines[line].kind), kind) << line;
+    if (!there) c.b_receives();
+    c.b_answers();
+  }
 }
 
 class Lending : public Messages {
@@ -181,10 +206,11 @@ class Lending : public Messages {
 
 // Its source is the sender's again at once, and it waits for a receive of either kind.
 TEST_P(Lending, NobodyComesAndItWaits) {
-  Pair& p = pair(0, 1, true, kEagerBytes);
-  if (p.a.remote->mapped() == nullptr) GTEST_SKIP() << "memory is not mapped";
-  for (const size_t bytes : {size_t{33}, size_t{512}, size_t{897}, size_t{kEagerBytes}}) {
+  for (const size_t bytes : {size_t{33}, size_t{897}, size_t{kEagerBytes}}) {
     for (const bool at_once : {false, true}) {
+      Pair& p =
+          pair(0, 1, true, kEagerBytes);  // a new one, as the next message of this one would not be lent
+      if (p.a.remote->mapped() == nullptr) GTEST_SKIP() << "memory is not mapped";
       SCOPED_TRACE(std::to_string(bytes) + (at_once ? " bytes at once" : " bytes"));
       take_turns(p);
       const LocalSlice from = p.a.shared(0, bytes);
@@ -280,28 +306,29 @@ TEST_P(Lending, NoneIsTornThoughItsSourceChanges) {
   EXPECT_EQ(wrong[1], "");
 }
 
-// A line that lends what its sender has not got ends the link.
-TEST_P(Lending, WhatIsNotThereIsRefused) {
-  Pair& p = pair(0, 1, true, kEagerBytes);
-  if (p.a.remote->mapped() == nullptr) GTEST_SKIP() << "memory is not mapped";
-  take_turns(p);
-  auto& memory = *reinterpret_cast<MessageFront*>(p.b.memory->data());
-  const auto next = std::ranges::find_if(memory.lines, [](const MessageLine& l) { return l.turn == 0; });
-  ASSERT_NE(next, std::end(memory.lines));
-  MessageLine line;
-  line.kind = uint8_t(LineKind::lent);
-  line.turn = 1;
-  line.fields.tag = kTag;
-  line.fields.bytes = 100;
-  line.fields.offset = p.a.memory->size() - 99;
-  line.fields.units = 1;
-  *next = line;
-  Bytes to(100);
-  MessageRequest* const receive = p.b.link->receive(kTag, {to.data(), to.size(), nullptr});
-  ASSERT_TRUE(finish(receive));
-  EXPECT_FALSE(receive->status().ok());
-  EXPECT_NE(p.b.link->status().text().find("it lends"), std::string_view::npos) << p.b.link->status().text();
-  p.b.link->release(receive);
+// A line that lends what its sender has not got, or says what none does, ends the link.
+TEST_P(Lending, WhatNoLinkWouldLendIsRefused) {
+  for (const auto& [beyond, flags, what] :
+       {std::tuple(1, 0, "it lends from where"), std::tuple(0, 1, "unknown flags")}) {
+    Pair& p = pair(0, 1, true, kEagerBytes);
+    if (p.a.remote->mapped() == nullptr) GTEST_SKIP() << "memory is not mapped";
+    SCOPED_TRACE(what);
+    MessageLine line;
+    line.kind = uint8_t(LineKind::lent);
+    line.flags = uint8_t(flags);
+    line.turn = message_turn(0);
+    line.fields.tag = kTag;
+    line.fields.bytes = 100;
+    line.fields.offset = p.a.memory->size() - 100 + size_t(beyond);
+    reinterpret_cast<MessageFront*>(p.b.memory->data())->lines[0] = line;
+    Bytes to(100);
+    MessageRequest* const receive = p.b.link->receive(kTag, {to.data(), to.size(), nullptr});
+    ASSERT_TRUE(finish(receive));
+    EXPECT_FALSE(receive->status().ok());
+    const std::string_view text = p.b.link->status().text();
+    EXPECT_NE(text.find(what), std::string_view::npos) << text;
+    p.b.link->release(receive);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Transport, Lending, testing::ValuesIn(backends()),
