@@ -30,8 +30,8 @@ bool Communicator::send_now(int32_t rank, int32_t tag, const std::byte* data, si
   return sent;
 }
 
-// Nothing is stored to the peer's memory: it needs no gate. What may be longer is to be known to the sender
-// soon.
+// Nothing is stored to the peer's memory, and what a peer that gives up lends is not used: it needs no gate.
+// What may be longer is to be known to the sender soon.
 bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_t bytes) noexcept {
   transport::MessageLink* const link = may_receive_now(bytes) && !messages_.busy() ? link_now(rank) : nullptr;
   if (link == nullptr) return false;

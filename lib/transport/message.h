@@ -46,7 +46,7 @@ class MessageLink {
   // The same for short messages (kEagerBytes) of a peer that is mapped, without a request: done when they
   // come back. False: not now, and nothing happened. `moved`: bytes that came. receive_now() does not wait;
   // it takes no message while others wait. `waits`: the peer is likely to receive it at once, and the caller
-  // can afford to look on for a microsecond.
+  // can afford to look on for two microseconds.
   bool send_now(uint32_t tag, const std::byte* data, size_t bytes, bool waits = false) noexcept {
     return status_.ok() && sends_.send_now(tag, data, bytes, waits);
   }
