@@ -1,4 +1,4 @@
-// memcpy, without the one case of it that is many times slower than all others on some processors; and copies
+// memcpy, without the cases of it that are many times slower than all others on some processors; and copies
 // that do not stay in the cache.
 #pragma once
 
@@ -8,25 +8,30 @@
 
 namespace plait {
 
-// copy_bytes() where memcpy would be slow, or everywhere: in lines of 64 bytes.
-void copy_lines(void* to, const void* from, size_t bytes) noexcept;
+// copy_bytes() of 64 bytes and more by loads and stores of the processor's vectors. No alignment is required.
+void copy_by_vectors(void* to, const void* from, size_t bytes) noexcept;
 
-// Whether copies go byte by byte whose target is so many bytes behind their source, modulo the page.
+// Whether `rep movsb` copies byte by byte where the target is so many bytes behind the source, modulo the
+// page.
 constexpr bool copies_slowly(uintptr_t behind) noexcept { return behind % 4096 - 1 < 15; }
 
 // Copies `bytes` bytes between ranges that do not overlap.
 //
-// Above about 2 KiB glibc copies by `rep movsb` where the processor announces ERMS or FSRM. Zen 4 does that
-// byte by byte where the target lies 1 to 15 bytes behind the source, in their pages: 1.7 to 3.5 GB/s instead
-// of 43 to 57 (EPYC of family 25, model 17; perf/bench_copy). Such pairs are met wherever something short
-// stands before what is copied, so they do not go that way. What the kernel copies, does: see
-// docs/transport.md.
+// From about 2 KiB on glibc copies by `rep movsb` where the processor announces ERMS or FSRM. That has two
+// weak places. Zen 4 does it byte by byte where the target lies 1 to 15 bytes behind the source, in their
+// pages: 1.7 to 3.5 GB/s instead of 43 to 57 (EPYC of family 25, model 17; perf/bench_copy), and such pairs
+// are met wherever something short stands before what is copied. And a Zen 3 stores so at a third of the
+// speed into what another core has just read, in most processes but not in all (16 KiB in 1.8 us instead of
+// 0.65). So what may be in a cache is copied by vectors. More than that is not: there `rep movsb` need not
+// fetch lines that it stores whole. What the kernel copies, does as it likes: see docs/transport.md.
 inline void copy_bytes(void* to, const void* from, size_t bytes) noexcept {
-  constexpr size_t kByVectors = 1024;  // up to here memcpy is by vectors
-  const uintptr_t behind = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
-  if (bytes > kByVectors && copies_slowly(behind)) [[unlikely]]
-    return copy_lines(to, from, bytes);
-  std::memcpy(to, from, bytes);
+  constexpr size_t kMemcpyByVectors = 1024;  // up to here memcpy is
+  constexpr size_t kInCache = size_t{1} << 20;
+  if (bytes <= kMemcpyByVectors || (bytes > kInCache && !copies_slowly(reinterpret_cast<uintptr_t>(to) -
+                                                                       reinterpret_cast<uintptr_t>(from))))
+    std::memcpy(to, from, bytes);
+  else
+    copy_by_vectors(to, from, bytes);
 }
 
 // Results of so many bytes go past the cache: they would not stay in it, and lines that are stored whole need

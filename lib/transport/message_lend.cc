@@ -54,7 +54,7 @@ bool MessageLines::lend(uint32_t tag, const std::byte* data, uint64_t offset, ui
     cpu_relax();
     if (head.load(std::memory_order_acquire) != lent) return true;
   }
-  std::memcpy(wiring_.unit(wiring_.mapped, at), data, bytes);
+  copy_bytes(wiring_.unit(wiring_.mapped, at), data, bytes);
   if (!head.compare_exchange_strong(lent, with_kind(lent, LineKind::eager))) return true;
   wiring_.endpoint->notify();
   return false;

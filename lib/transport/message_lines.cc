@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "base/prefetch.h"
 
 namespace plait::transport {
@@ -37,7 +38,7 @@ void MessageLines::place(MessageLine& line, const std::byte* data, uint32_t byte
     return;
   }
   MessageFront* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
-  std::memcpy(wiring_.unit(target, at), data, bytes);
+  copy_bytes(wiring_.unit(target, at), data, bytes);
   if (wiring_.mapped == nullptr) payload_[tail_ % kMessageLines] = {at, bytes};
 }
 

@@ -15,7 +15,7 @@ void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t byt
   if (bytes == 8) {  // what latency is measured with
     std::memcpy(to.payload(), data, 8);
   } else if (bytes > kInlineBytes) {
-    std::memcpy(wiring_.unit(wiring_.mapped, at), data, bytes);
+    copy_bytes(wiring_.unit(wiring_.mapped, at), data, bytes);
   } else if (bytes > 0) {
     std::memcpy(to.payload(), data, bytes);
   }

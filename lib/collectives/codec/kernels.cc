@@ -1,6 +1,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/codec/kernels.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include "collectives/codec/kernels.h"

@@ -1,7 +1,7 @@
 // Modified Gram-Schmidt, in double precision: squares of floats neither overflow nor vanish there.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/lowrank/orthonormalise.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include <cmath>

@@ -1,7 +1,7 @@
 // p q^T, as it is or taken from m + error.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/lowrank/product.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include "collectives/lowrank/wide-inl.h"

@@ -1,7 +1,7 @@
 // (m + error) q: products of rows, each summed in kLanes lanes.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/lowrank/project.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include "collectives/lowrank/wide-inl.h"

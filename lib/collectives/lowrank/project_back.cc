@@ -1,7 +1,7 @@
 // (m + error)^T p: rows of m, scaled, are added to the columns of q, four at a time.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/lowrank/project_back.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include "collectives/lowrank/wide-inl.h"

@@ -1,7 +1,7 @@
 // Kernels of float32 and float64.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/reduce/float.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include "collectives/reduce/kernel-inl.h"

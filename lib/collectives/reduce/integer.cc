@@ -1,7 +1,7 @@
 // Kernels of the 32- and 64-bit integers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/reduce/integer.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include "collectives/reduce/kernel-inl.h"

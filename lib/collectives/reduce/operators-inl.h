@@ -1,7 +1,7 @@
 // What a fold does to two vectors. Compiled once for each instruction set.
 #include <type_traits>
 
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/highway.h"
 
 #if defined(PLAIT_REDUCE_OPERATORS_INL) == defined(HWY_TARGET_TOGGLE)

@@ -1,5 +1,5 @@
 // Between float32 and the narrower types: exact one way, to nearest even the other; NaN stays NaN both ways.
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/highway.h"
 
 #if defined(PLAIT_REDUCE_ROUNDING_INL) == defined(HWY_TARGET_TOGGLE)

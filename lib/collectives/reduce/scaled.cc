@@ -1,7 +1,7 @@
 // Kernels of scaled sums, of every type.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/reduce/scaled.cc"
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
 #include "collectives/reduce/scaled-inl.h"

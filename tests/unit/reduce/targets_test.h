@@ -1,7 +1,7 @@
 // Runs a test once for each instruction set that was compiled and this CPU has.
 #pragma once
 
-#include "collectives/reduce/targets.h"
+#include "base/simd_targets.h"
 //
 #include <gtest/gtest.h>
 #include <hwy/highway.h>

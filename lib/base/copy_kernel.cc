@@ -1,0 +1,57 @@
+// copy_by_vectors() for the instruction sets of the kernels.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "base/copy_kernel.cc"
+#include "base/simd_targets.h"
+#include "hwy/foreach_target.h"
+//
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace plait::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Wider vectors gain nothing where lines of other cores are stored to, and cost some processors clock.
+using Bytes = hn::CappedTag<uint8_t, 32>;
+
+HWY_INLINE void copy_one(uint8_t* to, const uint8_t* from) {
+  const Bytes d;
+  hn::StoreU(hn::LoadU(d, from), d, to);
+}
+
+// Four vectors a turn, aligned in the target; the first and the last bytes as vectors that are not.
+void copy_by_vectors_here(void* target, const void* source, size_t bytes) {
+  constexpr Bytes d;
+  constexpr size_t kVector = hn::MaxLanes(d), kTurn = 4 * kVector;
+  auto* to = static_cast<uint8_t*>(target);
+  const auto* from = static_cast<const uint8_t*>(source);
+  copy_one(to, from);
+  copy_one(to + bytes - kVector, from + bytes - kVector);
+  size_t at = kVector - reinterpret_cast<uintptr_t>(to) % kVector;
+  for (; at + kTurn <= bytes; at += kTurn) {
+    const auto a = hn::LoadU(d, from + at), b = hn::LoadU(d, from + at + kVector),
+               c = hn::LoadU(d, from + at + 2 * kVector), e = hn::LoadU(d, from + at + 3 * kVector);
+    hn::Store(a, d, to + at);
+    hn::Store(b, d, to + at + kVector);
+    hn::Store(c, d, to + at + 2 * kVector);
+    hn::Store(e, d, to + at + 3 * kVector);
+  }
+  for (; at + kVector <= bytes; at += kVector) copy_one(to + at, from + at);
+}
+
+}  // namespace plait::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "base/copy.h"
+
+namespace plait {
+
+HWY_EXPORT(copy_by_vectors_here);
+
+void copy_by_vectors(void* to, const void* from, size_t bytes) noexcept {
+  HWY_DYNAMIC_DISPATCH(copy_by_vectors_here)(to, from, bytes);
+}
+
+}  // namespace plait
+#endif
