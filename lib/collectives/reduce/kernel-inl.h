@@ -1,6 +1,7 @@
 // The loops: fold<Lanes, Op> is one kernel for one instruction set.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "collectives/reduce/lanes-inl.h"
 #include "collectives/reduce/reduce.h"
@@ -17,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plait::collectives::HWY_NAMESPACE {
 
 constexpr size_t kLine = 64;
-constexpr size_t kAheadBytes = 1024;      // how far ahead Store::prefetch asks for lines
+constexpr size_t kAheadBytes = 1024;  // how far ahead Store::prefetch asks for lines
 constexpr bool kPrefetchPays = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX3;  // see Store
 constexpr size_t kAlignFromBytes = 4096;  // below, aligning the stores costs more than it gains
 constexpr size_t kUnroll = 4;             // vectors an iteration
@@ -144,6 +145,37 @@ HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks,
   }
 }
 
+// Lines of two operands to kOutputs outputs, from the byte offset `at` on. What a turn of the loop costs
+// decides how many lines are on their way at once, so it has nothing but them: no pointer is read again, as
+// it would be between stores of any type. A line a turn, since more of them mix the stores of several: from
+// memory, out of place, two take half as long again.
+template <class Lanes, class Op, uint32_t kOutputs, bool kStream>
+HWY_INLINE size_t fold_pairs(const Inputs<2>& in, const Fold& fold, size_t at, size_t bytes) {
+  constexpr size_t K = Lanes::kLanes;
+  constexpr size_t V = K * sizeof(typename Lanes::Element);
+  constexpr size_t kVectors = V < kLine ? kLine / V : 1;
+  using Acc = typename Lanes::template Acc<K>;
+  const std::byte* const p = in.at[0];
+  const std::byte* const q = in.at[1];
+  std::byte* const outputs[2] = {fold.outputs[0], fold.outputs[kOutputs - 1]};
+  for (; at + kVectors * V <= bytes; at += kVectors * V) {
+    Acc acc[kVectors];
+    for (size_t i = 0; i < kVectors; i++)
+      acc[i] = Lanes::template call<Op>(Lanes::template load<K>(p + at + i * V),
+                                        Lanes::template load<K>(q + at + i * V));
+    for (size_t i = 0; i < kVectors; i++) {
+      for (uint32_t k = 0; k < kOutputs; k++) {
+        if constexpr (kStream) {
+          Lanes::template stream<K>(acc[i], outputs[k] + at + i * V);
+        } else {
+          Lanes::template store<K>(acc[i], outputs[k] + at + i * V);
+        }
+      }
+    }
+  }
+  return at;
+}
+
 // Bytes before an output is aligned to `to`, or `to` when it never is, element by element.
 HWY_INLINE size_t bytes_to_align(const std::byte* output, size_t element, size_t to) {
   const auto address = reinterpret_cast<uintptr_t>(output);
@@ -184,6 +216,18 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
   }
   // Nothing past the end: those lines may be another rank's.
   const size_t ahead_end = kPrefetchPays && fold.store == Store::prefetch ? bytes : 0;
+  if constexpr (N == 2) {  // what rings and pairs do
+    if (ahead_end == 0 && ranks == 0 && !stream) {
+      if (fold.output_count == 1) at = fold_pairs<Lanes, Op, 1, false>(in, fold, at, bytes);
+      if (fold.output_count == 2) at = fold_pairs<Lanes, Op, 2, false>(in, fold, at, bytes);
+    }
+    if constexpr (std::is_same_v<Op, Sum>) {  // for the others it is not worth its code
+      if (ranks == 0 && stream && fold.cached == 0) {
+        if (fold.output_count == 1) at = fold_pairs<Lanes, Op, 1, true>(in, fold, at, bytes);
+        if (fold.output_count == 2) at = fold_pairs<Lanes, Op, 2, true>(in, fold, at, bytes);
+      }
+    }
+  }
   for (size_t line = at; line < std::min(at + kAheadBytes, ahead_end); line += kLine) {
     for (uint32_t k = 0; k < fold.output_count; k++) prefetch_for_write(fold.outputs[k] + line);
   }
