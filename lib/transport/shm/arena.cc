@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/per_process.h"
 #include "base/process_number.h"
+#include "transport/shm/map.h"
 
 namespace plait::transport::shm {
 
@@ -61,24 +62,6 @@ std::array<uint64_t, 2> random_nonce() noexcept {
   while (getrandom(&nonce, sizeof nonce, 0) != ssize_t(sizeof nonce)) {
   }
   return nonce;
-}
-
-Mapping map_shared(int fd, size_t bytes) noexcept {
-  // Reserved without rights first: then a process under mlockall(MCL_FUTURE) does not fault in, and lock, all
-  // of it.
-  size_t room = bytes + Arena::kLarge;
-  void* got = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (got == MAP_FAILED) return {};
-  auto* start = static_cast<std::byte*>(got);
-  auto* base = start + (Arena::kLarge - reinterpret_cast<uintptr_t>(start) % Arena::kLarge) % Arena::kLarge;
-  if (base != start) munmap(start, size_t(base - start));
-  if (auto* end = base + bytes; end != start + room) munmap(end, size_t(start + room - end));
-  Mapping mapping(base, bytes);
-  if (mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) return {};
-  munlock(base, bytes);
-  if (mprotect(base, bytes, PROT_READ | PROT_WRITE) != 0) return {};
-  madvise(base, bytes, MADV_DONTDUMP);  // a core file would walk, and hold, all of it
-  return mapping;
 }
 
 Result<Arena*> Arena::process() {

@@ -144,10 +144,6 @@ class Arena {
   std::atomic<uint64_t> pins_{0};
 };
 
-// Maps the first `bytes` bytes of a memfd shared, read-write, 2 MiB-aligned, reserving nothing, never in core
-// dumps. An empty mapping and errno on failure.
-Mapping map_shared(int fd, size_t bytes) noexcept;
-
 // The kernel's random bytes.
 std::array<uint64_t, 2> random_nonce() noexcept;
 

@@ -10,6 +10,7 @@
 
 #include "base/fence.h"
 #include "base/per_process.h"
+#include "transport/shm/map.h"
 
 namespace plait::transport::shm {
 

@@ -12,10 +12,12 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "support/sanitizers.h"
+#include "transport/shm/map.h"
 
 namespace plait::transport::shm {
 namespace {
@@ -121,6 +123,23 @@ TEST(Arena, PinnedBlocksAreNotUsedAgain) {
   auto* r = *arena->allocate(65536);
   EXPECT_EQ(p, r);
   EXPECT_TRUE(all(r, 65536, 0));
+}
+
+// Two a multiple of 256 MiB apart would share a way of the level-1 cache for each offset (map.cc).
+TEST(Arena, MappingsBeginAtDifferentPlaces) {
+  constexpr size_t kApart = 256 * kMiB;
+  auto arena = make(kApart);
+  std::vector<Mapping> mappings;
+  std::set<uintptr_t> places;
+  for (int i = 0; i < 4; i++) {
+    mappings.push_back(map_shared(arena->fd(), kApart));
+    ASSERT_TRUE(mappings.back());
+    const auto base = reinterpret_cast<uintptr_t>(mappings.back().data());
+    EXPECT_EQ(base % Arena::kLarge, 0U);
+    EXPECT_TRUE(places.insert(base % kApart).second) << "mapping " << i;
+  }
+  mappings.front().data()[kApart - 1] = std::byte{7};
+  EXPECT_EQ(mappings.back().data()[kApart - 1], std::byte{7});
 }
 
 TEST(Arena, CannotBeShrunkByAPeer) {
