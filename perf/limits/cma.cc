@@ -27,7 +27,7 @@ class Cma final : public limits::Ranks {
   }
   void allreduce(const float* in, float* out, size_t n) override {
     const Told its = tell({in, out});
-    const size_t middle = n / 2 / limits::kWide * limits::kWide;
+    const size_t middle = n / 2 / limits::kLine * limits::kLine;
     const size_t first = rank() == 0 ? 0 : middle, end = rank() == 0 ? middle : n;
     for (size_t at = first; at < end; at += kPiece) {
       const size_t count = std::min(kPiece, end - at);

@@ -25,9 +25,9 @@ class Direct final : public limits::Ranks {
   void allreduce(const float* in, float* out, size_t n) override {
     arrive(in, out);
     // Shares of whole cache lines.
-    const size_t lines = (n + limits::kWide - 1) / limits::kWide, ranks = size_t(size()), me = size_t(rank());
-    const size_t from = std::min(n, lines * me / ranks * limits::kWide);
-    const size_t to = std::min(n, lines * (me + 1) / ranks * limits::kWide);
+    const size_t lines = (n + limits::kLine - 1) / limits::kLine, ranks = size_t(size()), me = size_t(rank());
+    const size_t from = std::min(n, lines * me / ranks * limits::kLine);
+    const size_t to = std::min(n, lines * (me + 1) / ranks * limits::kLine);
     if (in == out) {
       sum_all<Store::cached>(from, to);
     } else if (n * sizeof(float) >= kAroundCaches) {
@@ -60,7 +60,7 @@ class Direct final : public limits::Ranks {
   // Of two ranks each carries half: the root to the other, the other to itself.
   void broadcast(float* b, size_t n, int root) override {
     arrive(b, b);
-    const size_t half = size() == 2 ? n / 2 / limits::kWide * limits::kWide : n;
+    const size_t half = size() == 2 ? n / 2 / limits::kLine * limits::kLine : n;
     if (rank() != root) {
       carry(b, ins_[root], half);
     } else if (size() == 2) {

@@ -9,8 +9,14 @@
 
 namespace limits {
 
-using Wide = float __attribute__((vector_size(64), aligned(4), may_alias));
+#ifdef __AVX512F__
+constexpr size_t kRegisterBytes = 64;
+#else
+constexpr size_t kRegisterBytes = 32;
+#endif
+using Wide = float __attribute__((vector_size(kRegisterBytes), aligned(4), may_alias));
 constexpr size_t kWide = sizeof(Wide) / sizeof(float);
+constexpr size_t kLine = 64 / sizeof(float);  // what a turn of a loop does: elements
 // Lines that a store needs are asked for this many elements before, where nobody has read them: out of place.
 constexpr size_t kAhead = 256;
 
@@ -24,12 +30,7 @@ inline void store(float* p, Wide v) {
 #if defined(__AVX512F__)
   if constexpr (How == Store::around) return _mm512_stream_ps(p, reinterpret_cast<__m512&>(v));
 #elif defined(__AVX__)
-  if constexpr (How == Store::around) {
-    const auto* const halves = reinterpret_cast<const __m256*>(&v);
-    _mm256_stream_ps(p, halves[0]);
-    _mm256_stream_ps(p + kWide / 2, halves[1]);
-    return;
-  }
+  if constexpr (How == Store::around) return _mm256_stream_ps(p, reinterpret_cast<__m256&>(v));
 #endif
   if constexpr (How == Store::ahead) __builtin_prefetch(p + kAhead, 1);
   store(p, v);
@@ -37,19 +38,28 @@ inline void store(float* p, Wide v) {
 
 inline void finish_stores() { __builtin_ia32_sfence(); }
 
-// outs[*][i] = ins[0][i] + ... + ins[Ins - 1][i], from `from` up to `to`.
+// outs[*][i] = ins[0][i] + ... + ins[Ins - 1][i], from `from` up to `to`. The pointers are copied, or they
+// would be read again after each store.
 template <int Ins, int Outs, Store How>
 void sum(const float* const* ins, float* const* outs, size_t from, size_t to) {
+  const float* in[Ins];
+  float* out[Outs];
+  for (int q = 0; q < Ins; ++q) in[q] = ins[q];
+  for (int q = 0; q < Outs; ++q) out[q] = outs[q];
   size_t i = from;
-  for (; i + kWide <= to; i += kWide) {
-    Wide all = load(ins[0] + i);
-    for (int q = 1; q < Ins; ++q) all += load(ins[q] + i);
-    for (int q = 0; q < Outs; ++q) store<How>(outs[q] + i, all);
+  for (; i + kLine <= to; i += kLine) {
+    Wide all[kLine / kWide];
+    for (size_t k = 0; k < kLine / kWide; ++k) {
+      all[k] = load(in[0] + i + k * kWide);
+      for (int q = 1; q < Ins; ++q) all[k] += load(in[q] + i + k * kWide);
+    }
+    for (size_t k = 0; k < kLine / kWide; ++k)
+      for (int q = 0; q < Outs; ++q) store<How>(out[q] + i + k * kWide, all[k]);
   }
   for (; i < to; ++i) {
-    float all = ins[0][i];
-    for (int q = 1; q < Ins; ++q) all += ins[q][i];
-    for (int q = 0; q < Outs; ++q) outs[q][i] = all;
+    float all = in[0][i];
+    for (int q = 1; q < Ins; ++q) all += in[q][i];
+    for (int q = 0; q < Outs; ++q) out[q][i] = all;
   }
   if constexpr (How == Store::around) finish_stores();
 }

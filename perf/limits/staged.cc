@@ -33,7 +33,7 @@ class Staged final : public limits::Ranks {
     return limits::is_allreduce(c) && n * sizeof(float) >= kLeast;
   }
   void allreduce(const float* in, float* out, size_t n) override {
-    const size_t middle = n / 2 / limits::kWide * limits::kWide;
+    const size_t middle = n / 2 / limits::kLine * limits::kLine;
     const Half halves[] = {{0, middle}, {middle, n}};
     const Half &mine = halves[rank()], &its = halves[1 - rank()];
     size_t filled = 0, reduced = 0, emptied = 0;
