@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "support/command.h"
 
@@ -146,6 +147,25 @@ TEST(PlaitRun, GivesStdinToRankZeroOnly) {
   std::vector<std::string> got = lines(run(c).out);
   std::sort(got.begin(), got.end());
   EXPECT_EQ(got, (std::vector<std::string>{"[0] end", "[0] hello", "[1] end", "[2] end"}));
+}
+
+// One session, for Linux may share cores by session; but a process group each, and not plait-run's session.
+TEST(PlaitRun, StartsAllRanksInOneSessionOfTheirOwn) {
+  Outcome o =
+      run(shell({"-n", "3", "--prefix", "none"}, "cut -d' ' -f4-6 /proc/$$/stat"));  // parent, group, session
+  const std::vector<std::string> ranks = lines(o.out);
+  ASSERT_EQ(ranks.size(), 3u) << o.out << o.err;
+  std::set<std::string> parents, groups, sessions;
+  for (const std::string& rank : ranks) {
+    std::istringstream text(rank);
+    std::string parent, group, session;
+    text >> parent >> group >> session;
+    parents.insert(parent), groups.insert(group), sessions.insert(session);
+  }
+  EXPECT_EQ(parents.size(), 1u) << "all are children of plait-run";
+  EXPECT_EQ(groups.size(), 3u);
+  ASSERT_EQ(sessions.size(), 1u);
+  EXPECT_NE(*sessions.begin(), std::to_string(getsid(0)));
 }
 
 TEST(PlaitRun, TakesTheStatusOfTheRankThatFailed) {

@@ -48,6 +48,16 @@ std::string status_of(pid_t pid, const std::string& field) {
   return {};
 }
 
+// Whether the process is one of these, or a descendant of one.
+bool descends(pid_t pid, const std::vector<pid_t>& from) {
+  constexpr int kMostParents = 64;
+  for (int i = 0; i < kMostParents && pid > 1; i++) {
+    if (std::find(from.begin(), from.end(), pid) != from.end()) return true;
+    pid = pid_t(strtol(status_of(pid, "PPid").c_str(), nullptr, 10));
+  }
+  return false;
+}
+
 }  // namespace
 
 Collector::~Collector() {
@@ -94,20 +104,18 @@ std::vector<Record> Collector::read_all() const {
   return records;
 }
 
-// Only a process that has a communicator, said that it has plait's handler, has it still, and is in a session
-// that this plait-run made: SIGUSR1 ends whoever has no handler.
-size_t Collector::ask(const std::vector<pid_t>& sessions, bool leaders) {
+// Only a process that has a communicator, said that it has plait's handler, has it still, and is a rank of
+// this plait-run's, or started by one: SIGUSR1 ends whoever has no handler.
+size_t Collector::ask(const std::vector<pid_t>& ranks, bool all) {
   asked_.clear();
   asked_ns_ = now_ns();
   for (const Record& r : read_all()) {
     if (!r.signal || r.why == "error") continue;
-    const pid_t session = getsid(r.pid);
-    if (session > 0 && std::find(sessions.begin(), sessions.end(), session) != sessions.end())
-      asked_[r.pid]++;
+    if (descends(r.pid, ranks)) asked_[r.pid]++;
   }
   std::erase_if(asked_, [](auto& a) { return !catches(a.first, SIGUSR1) || kill(a.first, SIGUSR1) != 0; });
-  for (pid_t leader : sessions) {
-    if (leaders && !asked_.contains(leader) && catches(leader, SIGUSR1)) kill(leader, SIGUSR1);
+  for (pid_t rank : ranks) {
+    if (all && !asked_.contains(rank) && catches(rank, SIGUSR1)) kill(rank, SIGUSR1);
   }
   return asked_.size();
 }

@@ -32,9 +32,9 @@ class Collector {
   bool empty() const { return read_all().empty(); }
   // Whether this rank left a record of an error.
   bool told_error(int rank) const;
-  // Asks the processes of these sessions that said they would answer. How many were asked. `leaders`: SIGUSR1
-  // also goes to a session's first process that has a handler of its own.
-  size_t ask(const std::vector<pid_t>& sessions, bool leaders);
+  // Asks those of these processes, and of their descendants, that said they would answer. How many were
+  // asked. `all`: SIGUSR1 also goes to each of `ranks` that has a handler of its own.
+  size_t ask(const std::vector<pid_t>& ranks, bool all);
   // Whether all who were asked have written.
   bool answered() const;
   // What was written since ask(), on an error, or as a note.

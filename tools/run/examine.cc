@@ -27,11 +27,11 @@ void Supervisor::on_examination() {
 }
 
 void Supervisor::ask() {
-  std::vector<pid_t> sessions;
+  std::vector<pid_t> ranks;
   for (const Rank& rank : ranks_) {
-    if (rank.running) sessions.push_back(rank.child.pid);  // each leads one
+    if (rank.running) ranks.push_back(rank.child.pid);
   }
-  const size_t asked = collector_.ask(sessions, !then_stop_);
+  const size_t asked = collector_.ask(ranks, !then_stop_);
   if (!then_stop_) say("SIGUSR1, asked " + std::to_string(asked) + " processes what they are doing");
   asked_ = true;
   answers_until_ = Deadline::in_ms(kAnswerMs);

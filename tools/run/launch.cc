@@ -1,8 +1,10 @@
 #include "tools/run/launch.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,11 +15,7 @@
 namespace plait::run {
 namespace {
 
-struct Pipe {
-  Fd read, write;
-};
-
-bool make_pipe(Pipe& pipe) {
+bool make_pipe(Launch::Pipe& pipe) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   pipe.read.reset(ends[0]);
@@ -26,7 +24,7 @@ bool make_pipe(Pipe& pipe) {
 }
 
 // In the child: stdin of rank 0 is ours, that of the others is empty.
-bool redirect(int rank, const Pipe& out, const Pipe& err) {
+bool redirect(int rank, const Launch::Pipe& out, const Launch::Pipe& err) {
   if (rank != 0 || fcntl(STDIN_FILENO, F_GETFD) < 0) {
     Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null || dup2(null.get(), STDIN_FILENO) < 0) return false;
@@ -34,12 +32,12 @@ bool redirect(int rank, const Pipe& out, const Pipe& err) {
   return dup2(out.write.get(), STDOUT_FILENO) >= 0 && dup2(err.write.get(), STDERR_FILENO) >= 0;
 }
 
-// The child's side of fork. Comes back only when the program could not be started; errno says why.
+// The rank's side. Comes back only when the program could not be started; errno says why.
 void become(const Options& options, const Job& job, int rank, const Inherited& inherited, pid_t launcher,
-            const Pipe& out, const Pipe& err) {
+            const Launch::Pipe& out, const Launch::Pipe& err) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launcher) _exit(1);  // it died before the line above
-  setsid();
+  setpgid(0, 0);
   if (!redirect(rank, out, err)) return;
   for (const auto& [name, value] : job.variables(rank)) setenv(name.c_str(), value.c_str(), 1);
   setrlimit(RLIMIT_NOFILE, &inherited.files);
@@ -64,6 +62,14 @@ std::string describe_exec_failure(const std::string& program, int code) {
   return text;
 }
 
+// What a pipe holds: less than `bytes` bytes at its end.
+size_t read_all(const Fd& fd, void* to, size_t bytes) {
+  ssize_t got;
+  do got = read(fd.get(), to, bytes);
+  while (got < 0 && errno == EINTR);
+  return got < 0 ? 0 : size_t(got);
+}
+
 int fail(std::string& error, int rank, const char* what, int code) {
   error = "cannot start rank " + std::to_string(rank) + ": " + what + ": " + std::strerror(code);
   if (code == EMFILE || code == ENFILE) error += "; raise the limit of open files (ulimit -n)";
@@ -82,34 +88,76 @@ rlimit raise_file_limit() {
   return before;
 }
 
-int start_rank(const Options& options, const Job& job, int rank, const Inherited& inherited, Child& child,
-               std::string& error) {
-  Pipe out, err, status;  // status: closed by a successful exec, else carries errno
-  if (!make_pipe(out) || !make_pipe(err) || !make_pipe(status)) return fail(error, rank, "pipe", errno);
-  pid_t launcher = getpid();
-  pid_t pid = fork();
-  if (pid < 0) return fail(error, rank, "fork", errno);
-  if (pid == 0) {
-    become(options, job, rank, inherited, launcher, out, err);
-    int code = errno;
-    [[maybe_unused]] ssize_t written = write(status.write.get(), &code, sizeof code);
-    _exit(127);
+Launch::Launch(const Options& options, const Job& job, const Inherited& inherited)
+    : options_(options), job_(job), inherited_(inherited), launcher_(getpid()) {}
+
+Launch::~Launch() {
+  go_.write.reset();
+  if (leader_ > 0) waitpid(leader_, nullptr, 0);
+}
+
+int Launch::begin(std::string& error) {
+  pipes_.resize(size_t(options_.ranks));
+  if (!make_pipe(go_) || !make_pipe(pids_)) return fail(error, 0, "pipe", errno);
+  for (int rank = 0; rank < options_.ranks; rank++) {
+    Pipes& p = pipes_[size_t(rank)];
+    if (!make_pipe(p.out) || !make_pipe(p.err) || !make_pipe(p.status))
+      return fail(error, rank, "pipe", errno);
   }
-  status.write.reset();
+  leader_ = fork();
+  if (leader_ < 0) return fail(error, 0, "fork", errno);
+  if (leader_ == 0) lead();
+  go_.read.reset();
+  pids_.write.reset();
+  return 0;
+}
+
+// The leader's side: a rank for each byte that comes. They are children of plait-run's, not of this process,
+// which ends.
+void Launch::lead() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launcher_) _exit(1);
+  go_.write.reset();
+  setsid();
+  char byte;
+  for (int rank = 0; rank < options_.ranks && read(go_.read.get(), &byte, 1) == 1; rank++) {
+    Pipes& p = pipes_[size_t(rank)];
+    const auto pid = pid_t(syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+    if (pid == 0) {
+      become(options_, job_, rank, inherited_, launcher_, p.out, p.err);
+      const int code = errno;
+      [[maybe_unused]] ssize_t written = write(p.status.write.get(), &code, sizeof code);
+      _exit(127);
+    }
+    const pid_t answer = pid > 0 ? pid : -errno;
+    p = {};
+    if (write(pids_.write.get(), &answer, sizeof answer) != ssize_t(sizeof answer) || pid < 0) break;
+  }
+  _exit(0);
+}
+
+int Launch::start(int rank, Child& child, std::string& error) {
+  Pipes& p = pipes_[size_t(rank)];
+  p.out.write.reset();
+  p.err.write.reset();
+  p.status.write.reset();
+  const char byte = 0;
+  pid_t pid = -EPIPE;  // the leader is gone
+  if (write(go_.write.get(), &byte, 1) != 1 || read_all(pids_.read, &pid, sizeof pid) != sizeof pid ||
+      pid < 0)
+    return fail(error, rank, "clone", pid < 0 ? -pid : errno);
   int code = 0;
-  ssize_t got;
-  do got = read(status.read.get(), &code, sizeof code);
-  while (got < 0 && errno == EINTR);
-  if (got == ssize_t(sizeof code)) {
+  if (read_all(p.status.read, &code, sizeof code) == sizeof code) {
     waitpid(pid, nullptr, 0);
-    error = describe_exec_failure(options.command.front(), code);
+    error = describe_exec_failure(options_.command.front(), code);
     return code == ENOENT ? 127 : 126;
   }
-  fcntl(out.read.get(), F_SETFL, O_NONBLOCK);
-  fcntl(err.read.get(), F_SETFL, O_NONBLOCK);
+  fcntl(p.out.read.get(), F_SETFL, O_NONBLOCK);
+  fcntl(p.err.read.get(), F_SETFL, O_NONBLOCK);
   child.pid = pid;
-  child.out = std::move(out.read);
-  child.err = std::move(err.read);
+  child.out = std::move(p.out.read);
+  child.err = std::move(p.err.read);
+  p = {};
   return 0;
 }
 

@@ -72,14 +72,18 @@ bool Supervisor::take_signals(Inherited& inherited) {
 }
 
 bool Supervisor::start(const Inherited& inherited) {
+  Launch launch(options_, job_, inherited);
+  std::string error;
+  const auto started = [&](int status) {
+    if (status == 0) return true;
+    say(error);
+    fail(status);
+    return false;
+  };
+  if (!started(launch.begin(error))) return false;
   for (int rank = 0; rank < options_.ranks; ++rank) {
     Child child;
-    std::string error;
-    if (int status = start_rank(options_, job_, rank, inherited, child, error); status != 0) {
-      say(error);
-      fail(status);
-      return false;
-    }
+    if (!started(launch.start(rank, child, error))) return false;
     std::string prefix = options_.prefix ? "[" + std::to_string(rank) + "] " : "";
     Lines out(prefix, options_.shows(rank) ? &stdout_ : nullptr), err(prefix, &stderr_);
     ends_.watch(child.pid);
