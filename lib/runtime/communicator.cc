@@ -35,6 +35,13 @@ void Communicator::wake_peers() noexcept {
   }
 }
 
+// The buffers of what failed are the user's again.
+void Communicator::recall_landings() noexcept {
+  for (int32_t r : known_) {
+    if (peer(r)->ready()) peer(r)->mailbox().recall();
+  }
+}
+
 // All ranks leave together, over the group: nobody loses a peer that it still needs.
 Status Communicator::leave() noexcept {
   if (config_.size == 1) return {};

@@ -298,6 +298,7 @@ class Communicator {
 
   void shut_gates() noexcept;
   void wake_peers() noexcept;
+  void recall_landings() noexcept;
 
   void begin_record(Recorder::Identity who);
   Status record_creation(Status status);

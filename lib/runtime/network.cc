@@ -77,7 +77,7 @@ Status suits(const Domain& domain, const Place& place) {
   if (caps.inline_bytes < sizeof(CallRecord))
     return lacks("takes " + std::to_string(caps.inline_bytes) + " bytes inline, " +
                  std::to_string(sizeof(CallRecord)) + " are needed");
-  if (caps.max_transfer < transport::kPartBytes * transport::Outbox::kTogether)
+  if (caps.max_transfer < transport::kPartBytes * transport::Wire().together)
     return lacks("moves " + std::to_string(caps.max_transfer) + " bytes at once, which is too little");
   return {};
 }

@@ -101,6 +101,10 @@ Status Peer::make_room() {
   auto region = domain.expose({.base = own_.data(), .bytes = own_.size()}, transport::Access::write);
   if (!region.ok()) return region.status();
   own_region_ = std::move(region).value();
+  landings_ = std::make_unique<transport::Landings>(own_.data(), kMailOffset + transport::kPartsOffset,
+                                                    transport::kPartBytes, transport::kRingParts,
+                                                    transport::kStreams);
+  if (!own_region_->steer(*landings_)) landings_.reset();
   if (!domain.capabilities().local_needs_region) return {};
   auto source = domain.expose({.base = shadow_.data(), .bytes = shadow_.size()}, transport::Access::none);
   if (!source.ok()) return source.status();
@@ -174,6 +178,10 @@ Status Peer::link_up() {
     wire.any_source = !caps.local_needs_region;
     wire.drops_pages = !caps.holds_pages;
     wire.max_add = caps.max_add;
+    wire.together =
+        std::clamp(uint32_t(std::min<uint64_t>(caps.long_put / transport::kPartBytes, UINT32_MAX)),
+                   wire.together, transport::Outbox::kMostTogether);
+    wire.landings = landings_.get();
   }
   mailbox_.emplace(wire, own);
   return {};

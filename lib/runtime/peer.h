@@ -152,6 +152,7 @@ class Peer {
   Mapping own_, shadow_;       // unmapped: a RemoteBlock, and a copy of the peer's mailbox to put from
   Mapping letters_;            // a copy of the peer's MessageMemory; mapped: of its lines only
   std::byte* mail_ = nullptr;  // mapped: a MappedBlock in the arena
+  std::unique_ptr<transport::Landings> landings_;  // of the parts in own_
   std::unique_ptr<transport::Region> own_region_;
   std::unique_ptr<transport::Region> shadow_region_, letters_region_;  // where puts need them
   std::unique_ptr<transport::Endpoint> endpoint_;

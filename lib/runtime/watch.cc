@@ -31,6 +31,7 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
   board_->code.compare_exchange_strong(none, int32_t(status.code()), std::memory_order_release);
   is_broken_.store(true, std::memory_order_release);
   wake_peers();
+  recall_landings();
   show_boards();
   if (group_) {
     group_->tell({kBroken, -1, culprit, int32_t(status.code()), number, std::string(status.text())});

@@ -7,7 +7,7 @@
 namespace plait::transport {
 namespace {
 
-constexpr uint32_t kCookies = 8;  // of an outbox
+constexpr uint32_t kCookies = 32;  // of an outbox
 
 uint16_t lines_counter(uint32_t stream) noexcept { return uint16_t(4 * stream); }
 uint16_t landed_counter(uint32_t stream) noexcept { return uint16_t(4 * stream + 1); }
@@ -27,6 +27,7 @@ std::byte* ring_of(LinkHead* head, uint32_t stream) noexcept {
 std::byte* beside_of(LinkHead* head, uint32_t stream) noexcept {
   return ring_of(head, kStreams) + size_t(stream) * kLines * kBesideBytes;
 }
+static_assert(kStreams <= Landings::kMostRings && kRingParts <= Landings::kMostPieces);
 static_assert(sizeof(LinkMemory) ==
               kPartsOffset + size_t(kStreams) * (kRingParts * kPartBytes + kLines * kBesideBytes));
 // So that lines of the other streams are whole pages.
@@ -116,14 +117,14 @@ struct Outbox::Batch {
 // `what` has left: 0: a batch of lines; else so many parts. Which they were does not matter, and would not be
 // known: the peer may have consumed them, and others lie in their slots, before the Done comes.
 uint64_t Outbox::cookie(uint32_t what) const noexcept {
-  static_assert(kTogether < kCookies && kMailboxCookies == kStreams * kCookies);
+  static_assert(kMostTogether < kCookies && kMailboxCookies == kStreams * kCookies);
   return kMailboxCookie + wire_->cookie + stream_ * kCookies + what;
 }
 
 // How many of the parts from the posted_parts_-th one of line `at` on lie side by side, here and there.
 uint32_t Outbox::parts_together(uint32_t at, uint32_t part) const noexcept {
   uint32_t n = 1;
-  for (; n < kTogether && at + n != tail_ && announces(at + n) && (part + n) % kRingParts != 0; n++) {
+  for (; n < wire_->together && at + n != tail_ && announces(at + n) && (part + n) % kRingParts != 0; n++) {
     const PartOut &before = part_out_[(part + n - 1) % kRingParts],
                   &next = part_out_[(part + n) % kRingParts];
     const bool side_by_side =

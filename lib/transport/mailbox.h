@@ -2,8 +2,8 @@
 // 64-byte lines in the receiver's memory, each holding 56 bytes and, last, a word `sequence << 32 | tag` that
 // says both that the line has landed and what it belongs to; bulk payload goes through 16 KiB parts,
 // announced by a line each. The receiver returns credit for lines and parts it has consumed. Where the peer's
-// memory is mapped everything is a store, and some more bytes lie beside each line; elsewhere it is a put with
-// a signal.
+// memory is mapped everything is a store, and some more bytes lie beside each line; elsewhere it is a put
+// with a signal.
 //
 // The tag is compared whole with what the receiver expects, so checking that both sides run the same
 // operation costs nothing. Its lowest bit says that the line holds a Descriptor instead of payload.
@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/pages.h"
 #include "base/prefetch.h"
+#include "transport/landings.h"
 #include "transport/transport.h"
 
 namespace plait::transport {
@@ -26,14 +27,14 @@ constexpr uint32_t kLineBytes = 64;
 constexpr uint32_t kLinePayload = 56;
 constexpr uint32_t kLines = 32;  // of a stream; a power of two, and as many as a word has bits
 constexpr uint32_t kPartBytes = 16 * 1024;
-constexpr uint32_t kParts = 16;      // of a message at most
+constexpr uint32_t kParts = 16;  // of a message at most
 // Of a stream; a power of two. Where the peer maps them they are as large as the cache of a core, so that a
 // part that is stored to has mostly left that of its reader, which is faster (MappedMessageMemory). Elsewhere
 // the next message need not wait for credit.
 constexpr uint32_t kRingParts = 32;
 constexpr uint32_t kBesideBytes = 4160;  // that lie beside a line; whole cache lines
 constexpr uint32_t kStreams = 4;         // of a link and direction
-constexpr uint32_t kDescriptorBit = 1;  // of a tag
+constexpr uint32_t kDescriptorBit = 1;   // of a tag
 
 struct alignas(kLineBytes) Line {
   std::byte payload[kLinePayload];
@@ -73,7 +74,7 @@ constexpr uint16_t kMailboxCounters = 8 * kStreams;
 // Cookies from here on are of Dones that say that something has left: hand them to Mailbox::left(). A mailbox
 // has kMailboxCookies of them.
 constexpr uint64_t kMailboxCookie = uint64_t(1) << 48;
-constexpr uint64_t kMailboxCookies = kStreams * 8;
+constexpr uint64_t kMailboxCookies = kStreams * 32;
 
 constexpr uint64_t line_word(uint32_t sequence, uint32_t tag) noexcept {
   return uint64_t(sequence) << 32 | tag;
@@ -106,12 +107,15 @@ struct Wire {
   bool any_source = false;        // unmapped: puts may come from memory that is not exposed
   bool drops_pages = false;       // unmapped: no device holds on to pages, and those of parts are given back
   uint16_t max_add = UINT16_MAX;  // of the domain
+  uint32_t together = 4;          // unmapped: parts of one put at most, Outbox::kMostTogether at most
+  Landings* landings =
+      nullptr;  // unmapped: of the own parts, a ring a stream; null: they land where they are
 };
 
 // The sending end of a stream. Fill next(), publish(); ask room() first.
 class Outbox {
  public:
-  static constexpr uint32_t kTogether = 4;  // parts of one put: as much as a call to the kernel moves well
+  static constexpr uint32_t kMostTogether = 16;  // parts of one put
 
   // Keeps a pointer to `wire`, too.
   void bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept;
@@ -162,6 +166,8 @@ class Outbox {
   }
   // Unmapped: lines published and not posted.
   uint32_t unposted() const noexcept { return tail_ - posted_; }
+  // How many parts one put takes, so that fewer are worth waiting for more.
+  uint32_t together() const noexcept { return wire_->together; }
   // Unmapped: posts what was published and what the endpoint refused before. True when nothing is left.
   bool flush() noexcept;
   void left(uint32_t what) noexcept;
@@ -225,11 +231,19 @@ class Inbox {
   bool peek_tag(uint32_t* tag) const noexcept;
   // The i-th part not yet consumed; announced by a line.
   const std::byte* part(uint32_t i) const noexcept {
-    return slots_ + size_t((parts_ + i) % kRingParts) * kPartBytes;
+    const uint32_t slot = (parts_ + i) % kRingParts;
+    return wire_->landings == nullptr ? slots_ + size_t(slot) * kPartBytes
+                                      : wire_->landings->at(stream_, slot);
+  }
+  // Unmapped: the next `parts`, which are whole, are to land at `to` one behind the other, where they are
+  // stored to from now on. It may come too late for some, or the network cannot: ask part().
+  void divert(uint32_t parts, std::byte* to) noexcept {
+    if (wire_->landings != nullptr) wire_->landings->divert(stream_, parts_ % kRingParts, parts, to);
   }
 
   void consume(uint32_t lines) noexcept { head_ += lines; }
   void consume_part() noexcept {
+    if (wire_->landings != nullptr) wire_->landings->settle(stream_, parts_ % kRingParts);
     head_++;
     parts_++;
   }
@@ -287,6 +301,10 @@ class Mailbox {
   // For an idle moment: gives back the memory that larger messages took, here and at the peer. False when not
   // all of it can be yet. System calls.
   bool rest() noexcept;
+  // Nothing lands any more where Inbox::divert() wanted it.
+  void recall() noexcept {
+    if (wire_.landings != nullptr) wire_.landings->recall();
+  }
   // Takes the cookie of a Done that is kMailboxCookie or above.
   void left(uint64_t cookie) noexcept;
   // Unmapped: Outbox::drained() of all streams.

@@ -38,8 +38,14 @@ Result<uint32_t> RegionTable::add(const Memory& memory, Access access, uint64_t 
   slot.base.store(static_cast<std::byte*>(memory.base), std::memory_order_relaxed);
   slot.bytes.store(memory.bytes, std::memory_order_relaxed);
   slot.access.store(uint8_t(access), std::memory_order_relaxed);
+  slot.landings.store(nullptr, std::memory_order_relaxed);
   slot.nonce.store(nonce, std::memory_order_seq_cst);
   return at;
+}
+
+void RegionTable::steer(uint32_t at, Landings& landings) noexcept {
+  Slot& slot = chunks_[at / kChunk].load(std::memory_order_acquire)[at % kChunk];
+  slot.landings.store(&landings, std::memory_order_release);
 }
 
 // pin() counts first and then looks at the nonce; here the nonce goes first and then the count is looked at.
@@ -62,7 +68,8 @@ RegionTable::Pin RegionTable::pin(uint32_t at, uint64_t nonce) noexcept {
 }
 
 Result<std::unique_ptr<Region>> LocalRegion::make(const Maker& maker, std::shared_ptr<RegionTable> table,
-                                                  uint64_t domain, const Memory& memory, Access access) {
+                                                  uint64_t domain, const Memory& memory, Access access,
+                                                  bool steers) {
   PLAIT_TRY(check_memory(maker, memory, access));
   RegionKey key;
   key.magic = maker.magic;
@@ -75,12 +82,17 @@ Result<std::unique_ptr<Region>> LocalRegion::make(const Maker& maker, std::share
   if (!slot.ok()) return slot.status();
   key.slot = *slot;
   key.sum = sum_of(key);
-  return std::unique_ptr<Region>(std::make_unique<LocalRegion>(std::move(table), memory, key));
+  return std::unique_ptr<Region>(std::make_unique<LocalRegion>(std::move(table), memory, key, steers));
 }
 
-LocalRegion::LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory,
-                         const RegionKey& key) noexcept
-    : Region(memory), table_(std::move(table)), key_(key), pid_(getpid()) {}
+LocalRegion::LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory, const RegionKey& key,
+                         bool steers) noexcept
+    : Region(memory), table_(std::move(table)), key_(key), pid_(getpid()), steers_(steers) {}
+
+bool LocalRegion::steer(Landings& landings) noexcept {
+  if (steers_) table_->steer(key_.slot, landings);
+  return steers_;
+}
 
 // In a forked child a pin may stand for ever: the thread that took it is not there.
 LocalRegion::~LocalRegion() {

@@ -24,6 +24,7 @@ class RegionTable {
     std::atomic<uint8_t> access{0};
     std::atomic<std::byte*> base{nullptr};
     std::atomic<uint64_t> bytes{0};
+    std::atomic<Landings*> landings{nullptr};
   };
 
  public:
@@ -42,6 +43,8 @@ class RegionTable {
     explicit operator bool() const noexcept { return slot_ != nullptr; }
     std::byte* base() const noexcept { return slot_->base.load(std::memory_order_relaxed); }
     uint64_t bytes() const noexcept { return slot_->bytes.load(std::memory_order_relaxed); }
+    // Where its bytes land, where that is not in it; else null.
+    Landings* landings() const noexcept { return slot_->landings.load(std::memory_order_relaxed); }
     Access access() const noexcept { return Access(slot_->access.load(std::memory_order_relaxed)); }
 
    private:
@@ -52,6 +55,7 @@ class RegionTable {
 
   // Code::memory when it is full.
   Result<uint32_t> add(const Memory& memory, Access access, uint64_t nonce);
+  void steer(uint32_t slot, Landings& landings) noexcept;
   // Returns when nobody reads or writes the region through a pin any more.
   void remove(uint32_t slot) noexcept;
   // Nothing when `slot` holds no region of that nonce.
@@ -70,15 +74,20 @@ class LocalRegion final : public Region {
  public:
   // `domain`: its nonce. Code::unsupported for memory that is not the host's, Code::invalid for none.
   static Result<std::unique_ptr<Region>> make(const Maker& maker, std::shared_ptr<RegionTable> table,
-                                              uint64_t domain, const Memory& memory, Access access);
-  LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory, const RegionKey& key) noexcept;
+                                              uint64_t domain, const Memory& memory, Access access,
+                                              bool steers = false);
+  // `steers`: the back end asks Pin::landings() where bytes go.
+  LocalRegion(std::shared_ptr<RegionTable> table, const Memory& memory, const RegionKey& key,
+              bool steers) noexcept;
   ~LocalRegion() override;
   ByteView key() const noexcept override { return bytes_of(key_); }
+  bool steer(Landings& landings) noexcept override;
 
  private:
   const std::shared_ptr<RegionTable> table_;
   const RegionKey key_;
   const int pid_;
+  const bool steers_;
 };
 
 class PeerRegion : public RemoteRegion {

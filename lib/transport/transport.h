@@ -40,6 +40,7 @@ struct Memory {
 
 class Region;
 class RemoteRegion;
+class Landings;
 
 struct LocalSlice {
   std::byte* data = nullptr;
@@ -62,6 +63,9 @@ class Region {
   // channels only.
   virtual ByteView key() const noexcept = 0;
   const Memory& memory() const noexcept { return memory_; }
+  // From now on its bytes land where `landings` says (transport/landings.h), which outlives it. Before peers know its
+  // key; by the thread that polls. False: not with this back end, and nothing changes.
+  virtual bool steer(Landings& /*landings*/) noexcept { return false; }
   // Code::invalid when out of bounds.
   Result<LocalSlice> slice(size_t offset, size_t bytes) const;
 
@@ -121,6 +125,7 @@ struct Capabilities {
   bool word_last = false;          // the last aligned 8 bytes of a put <= 64 B appear last
   bool detects_death = false;      // false: the runtime watches the peer and calls close()
   size_t inline_bytes = 0, max_transfer = 0, key_bytes = 0, ticket_bytes = 0;
+  size_t long_put = 0;             // up to so many bytes a put costs the less a byte the longer it is; 0: not known
   // Of an endpoint. depth: transfers outstanding, those included whose Dones were not taken yet.
   uint16_t depth = 0, counters = 0, max_add = 0;
   uint16_t signals = 0;            // unharvested, an endpoint; the back end's credits stop post() there; 0: no bound

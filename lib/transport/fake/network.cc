@@ -131,9 +131,18 @@ bool Network::move(EndpointState& sender, Packet& packet, size_t& budget) noexce
   size_t left = t.remote.bytes - packet.moved;
   if (budget == 0 || (t.remote.bytes <= 64 && budget < left)) return false;
   size_t bytes = std::min(left, budget);
-  std::byte* remote = remote_address(regions.find(packet.remote_region)->second, packet);
+  const RegionState& region = regions.find(packet.remote_region)->second;
+  std::byte* remote = remote_address(region, packet);
   if (t.verb == Verb::get) {
     std::memcpy(t.local.data + packet.moved, remote + packet.moved, bytes);
+  } else if (region.landings != nullptr) {
+    for (size_t done = 0; done < bytes;) {
+      const uint64_t at = t.remote.offset + packet.moved + done;
+      size_t run = bytes - done;
+      std::memcpy(region.landings->find(at, run), packet.source + packet.moved + done, run);
+      region.landings->landed(at, run);
+      done += run;
+    }
   } else if (t.remote.bytes <= 64 && sender.domain->caps().word_last) {
     copy_word_last(remote, packet.source, bytes);
   } else {

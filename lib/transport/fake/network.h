@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "transport/fake/fake.h"
 #include "transport/fake/keys.h"
+#include "transport/landings.h"
 
 namespace plait::transport::fake {
 
@@ -23,6 +24,7 @@ struct RegionState {
   uint64_t domain = 0;
   Memory memory;
   Access access = Access::none;
+  Landings* landings = nullptr;  // where its bytes land, where its own thread moves them
 };
 
 // One posted transfer that has not acted yet. Regions are known by nonce, so that a revoked one is found out.

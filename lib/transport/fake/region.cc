@@ -5,8 +5,16 @@ namespace {
 
 class FakeRegion final : public Region {
  public:
-  FakeRegion(std::shared_ptr<Network> network, const Memory& memory, const Key& key)
-      : Region(memory), network_(std::move(network)), key_(key) {}
+  FakeRegion(std::shared_ptr<Network> network, const Memory& memory, const Key& key, bool steers)
+      : Region(memory), network_(std::move(network)), key_(key), steers_(steers) {}
+  // Where the target's own thread moves bytes.
+  bool steer(Landings& landings) noexcept override {
+    std::lock_guard lock(network_->mutex);
+    const auto it = network_->regions.find(key_.nonce);
+    if (it == network_->regions.end() || !steers_) return false;
+    it->second.landings = &landings;
+    return true;
+  }
   ~FakeRegion() override {
     std::lock_guard lock(network_->mutex);
     network_->regions.erase(key_.nonce);
@@ -17,6 +25,7 @@ class FakeRegion final : public Region {
  private:
   std::shared_ptr<Network> network_;
   Key key_;
+  const bool steers_;
 };
 
 class FakeRemoteRegion final : public RemoteRegion {
@@ -56,8 +65,9 @@ Result<std::unique_ptr<Region>> make_region(std::shared_ptr<Network> network, co
   key.bytes = memory.bytes;
   key.access = uint64_t(access);
   seal(key);
-  if (!domain.dead) net.regions.emplace(key.nonce, RegionState{domain.id, memory, access});
-  return std::unique_ptr<Region>(std::make_unique<FakeRegion>(std::move(network), memory, key));
+  if (!domain.dead) net.regions.emplace(key.nonce, RegionState{domain.id, memory, access, nullptr});
+  return std::unique_ptr<Region>(
+      std::make_unique<FakeRegion>(std::move(network), memory, key, domain.caps().target_must_poll));
 }
 
 Result<std::unique_ptr<RemoteRegion>> import_key(Network& network, const EndpointState& endpoint,

@@ -116,8 +116,10 @@ class Connection {
 
   // receive.cc
   bool between_frames() const noexcept { return left_ == 0 && carried_ == 0; }
-  std::byte* landing(RegionTable::Pin& pin) noexcept;
-  void took(size_t bytes) noexcept;
+  struct Landing;
+  bool find(Landing& landing, size_t most) noexcept;
+  bool store(ByteView bytes) noexcept;
+  void took(const Landing& landing, size_t bytes) noexcept;
   void parse(ByteView bytes) noexcept;
   size_t begin(ByteView bytes) noexcept;
   bool check(const Header& header) noexcept;

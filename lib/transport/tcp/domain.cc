@@ -23,6 +23,7 @@ Capabilities make_capabilities(const Options& options) noexcept {
   c.detects_death = true;
   c.inline_bytes = kInline;
   c.max_transfer = kMaxTransfer;
+  c.long_put = kPiece;
   c.key_bytes = sizeof(Key);
   c.ticket_bytes = sizeof(Ticket);
   c.depth = kDepth;
@@ -133,7 +134,7 @@ bool TcpDomain::reaches(ByteView peer) const noexcept {
 }
 
 Result<std::unique_ptr<Region>> TcpDomain::expose(const Memory& memory, Access access) {
-  return LocalRegion::make(kMaker, regions_, nonce_, memory, access);
+  return LocalRegion::make(kMaker, regions_, nonce_, memory, access, true);
 }
 
 Result<std::unique_ptr<Endpoint>> TcpDomain::open(uint16_t counters, uint64_t cookie) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/copy.h"
+#include "transport/landings.h"
 #include "transport/tcp/connection.h"
 #include "transport/tcp/endpoint.h"
 #include "transport/tcp/socket.h"
@@ -16,9 +17,10 @@ namespace plait::transport::tcp {
 namespace {
 
 constexpr size_t kBulky = 4096;  // from here on a payload is not worth a copy
-// Received beyond the end of a long payload: the next header, and little that must be copied; a multiple of a
-// cache line, so that what comes after is received to an aligned address.
-constexpr size_t kAhead = sizeof(Header) + 512;
+// Received beyond the end of a long payload: a short frame that tells of it, the next header, and little that
+// must be copied. Payloads here are whole cache lines, so that what comes after is received to an aligned
+// address.
+constexpr size_t kAhead = sizeof(Header) + 1024;
 // A sender may have as few packets as four under way that were not acknowledged (what BBR leaves, and less
 // than any connection begins with). Where nothing goes back, so many are sipped in a row, and the next one is
 // read to its end.
@@ -26,30 +28,33 @@ constexpr uint32_t kSips = 3;
 
 }  // namespace
 
+// Where the rest of the current frame goes.
+struct Connection::Landing {
+  // What of it comes behind the kPlaces-th place, comes with the next call.
+  static constexpr size_t kPlaces = 4;
+  std::array<iovec, kPlaces + 1> parts;  // one more, for what is behind the frame
+  size_t count = 0, bytes = 0;
+  RegionTable::Pin pin;
+};
+
 bool Connection::receive(size_t& budget) noexcept {
   if (!up() || ended_ || budget == 0) return false;
   rest_ = 0;
   unanswered_ = 0;
-  std::array<iovec, 2> parts;
-  size_t count = 0;
-  const size_t direct = std::min(left_, budget);
+  Landing to;
+  if (left_ != 0 && !find(to, std::min(left_, budget))) return false;
   const std::span<std::byte> scratch = engine_.scratch();
-  RegionTable::Pin pin;
-  if (direct != 0) {
-    std::byte* to = landing(pin);
-    if (to == nullptr) return false;
-    parts[count++] = {to, direct};
-  }
-  if (direct == left_) {
+  if (to.bytes == left_) {
     std::memcpy(scratch.data(), carry_.data(), carried_);
-    const size_t room = std::min(budget - direct, (bulky_ ? kAhead : scratch.size()) - carried_);
-    if (room != 0) parts[count++] = {scratch.data() + carried_, room};
+    const size_t ahead = left_ != 0 ? sizeof(Header) + kAhead : kAhead;
+    const size_t room = std::min(budget - to.bytes, (bulky_ ? ahead : scratch.size()) - carried_);
+    if (room != 0) to.parts[to.count++] = {scratch.data() + carried_, room};
   }
   ++engine_.counts.receives;
-  const auto to = std::span(parts).first(count);
-  const ssize_t got = tls_ ? tls_->receive(to) : receive_some(socket_.get(), to);
-  pin = {};
+  const auto parts = std::span(to.parts).first(to.count);
+  const ssize_t got = tls_ ? tls_->receive(parts) : receive_some(socket_.get(), parts);
   if (got <= 0) {
+    to.pin = {};
     if (got == 0 || !would_block(errno))
       end(got == 0 ? 0 : errno);
     else if (broken_ != 0)
@@ -57,8 +62,10 @@ bool Connection::receive(size_t& budget) noexcept {
     return false;
   }
   budget -= size_t(got);
-  const size_t landed = std::min(size_t(got), direct);
-  if (landed != 0) took(landed);
+  const size_t landed = std::min(size_t(got), to.bytes);
+  if (landed != 0) took(to, landed);
+  to.pin = {};
+  if (landed != 0 && left_ == 0) finish();
   if (size_t(got) > landed && up()) parse(scratch.first(carried_ + size_t(got) - landed));
   return true;
 }
@@ -96,14 +103,43 @@ void Connection::end(int error) noexcept {
   endpoint_.ended(broken_ != 0 && error == 0 ? broken_ : error);
 }
 
-// Where the rest of the current frame goes. Null, and the endpoint has failed, when its region is gone.
-std::byte* Connection::landing(RegionTable::Pin& pin) noexcept {
+// So much of the rest of the current frame as is to be found places for, `most` at most. False, and the
+// endpoint has failed: its region is gone.
+bool Connection::find(Landing& landing, size_t most) noexcept {
   const size_t done = frame_.length - left_;
-  if (FrameKind(frame_.kind) == FrameKind::data) return gets_.front().local + gets_.front().moved + done;
-  pin = endpoint_.regions().pin(frame_.slot, frame_.nonce);
-  if (pin) return pin.base() + frame_.offset + done;
-  endpoint_.refuse(Refusal::region);
-  return nullptr;
+  if (FrameKind(frame_.kind) == FrameKind::data) {
+    landing.parts[landing.count++] = {gets_.front().local + gets_.front().moved + done, most};
+    landing.bytes = most;
+    return true;
+  }
+  landing.pin = endpoint_.regions().pin(frame_.slot, frame_.nonce);
+  if (!landing.pin) {
+    endpoint_.refuse(Refusal::region);
+    return false;
+  }
+  const Landings* elsewhere = landing.pin.landings();
+  while (landing.bytes != most && landing.count != Landing::kPlaces) {
+    const uint64_t at = frame_.offset + done + landing.bytes;
+    size_t bytes = most - landing.bytes;
+    std::byte* to = elsewhere == nullptr ? landing.pin.base() + at : elsewhere->find(at, bytes);
+    landing.parts[landing.count++] = {to, bytes};
+    landing.bytes += bytes;
+  }
+  return true;
+}
+
+// Bytes of the current frame. False, and the endpoint has failed: its region is gone.
+bool Connection::store(ByteView bytes) noexcept {
+  while (!bytes.empty()) {
+    Landing to;
+    if (!find(to, bytes.size())) return false;
+    size_t done = 0;
+    for (size_t i = 0; i < to.count; done += to.parts[i++].iov_len)
+      copy_bytes(static_cast<std::byte*>(to.parts[i].iov_base), bytes.data() + done, to.parts[i].iov_len);
+    bytes = bytes.subspan(done);
+    took(to, done);
+  }
+  return true;
 }
 
 void Connection::arrived(ByteView bytes) noexcept {
@@ -118,19 +154,17 @@ void Connection::arrived(ByteView bytes) noexcept {
     if (begin(carry_) == 0) return;
   }
   if (const size_t here = std::min(left_, bytes.size()); here != 0) {
-    RegionTable::Pin pin;
-    std::byte* to = landing(pin);
-    if (to == nullptr) return;
-    copy_bytes(to, bytes.data(), here);
+    if (!store(bytes.first(here))) return;
     bytes = bytes.subspan(here);
-    took(here);
+    if (left_ == 0) finish();
   }
   if (!bytes.empty() && up()) parse(bytes);
 }
 
-void Connection::took(size_t bytes) noexcept {
+void Connection::took(const Landing& landing, size_t bytes) noexcept {
+  if (Landings* elsewhere = landing.pin ? landing.pin.landings() : nullptr; elsewhere != nullptr)
+    elsewhere->landed(frame_.offset + frame_.length - left_, bytes);
   left_ -= bytes;
-  if (left_ == 0) finish();
 }
 
 // Takes all of `bytes`, which begin with a header: what is left of one in the end is carried.
@@ -166,13 +200,7 @@ size_t Connection::begin(ByteView bytes) noexcept {
   bulky_ = left_ > kBulky || was_bulky_;
   was_bulky_ = left_ > kBulky;
   const size_t here = std::min(left_, bytes.size() - sizeof(Header));
-  if (here != 0) {
-    RegionTable::Pin pin;
-    std::byte* to = landing(pin);
-    if (to == nullptr) return 0;
-    std::memcpy(to, bytes.data() + sizeof(Header), here);
-  }
-  left_ -= here;
+  if (!store(bytes.subspan(sizeof(Header), here))) return 0;
   if (left_ == 0) finish();
   return up() ? sizeof(Header) + here : 0;
 }

@@ -12,6 +12,7 @@ inline transport::fake::FakeOptions moods(uint64_t seed) {
   o.mapped = seed % 2 == 0;
   o.reorder = seed % 3 != 0;
   o.delay_max = uint32_t(seed % 5) * 4;
+  o.capabilities.target_must_poll = seed % 4 == 1;  // then what is received lands where it is wanted
   return o;
 }
 

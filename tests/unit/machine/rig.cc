@@ -62,14 +62,12 @@ Bound Rank::allocate(void* self, size_t bytes) {
 Status Rank::connect() {
   transport::test::LocalExchange exchange(local_, rank_);
   const Bounds bounds{Deadline::in_ms(20'000), nullptr};
-  auto region = domain_->expose({.base = heap_.data(), .bytes = heap_.size()}, Access::both);
-  if (!region.ok()) return region.status();
-  region_ = std::move(region).value();
+  PLAIT_TRY(expose());
   shadow_ = Pages(sizeof(transport::Shadow) * size_t(setup_.ranks));
   auto shadow = domain_->expose({.base = shadow_.data(), .bytes = shadow_.size()}, Access::none);
   if (!shadow.ok()) return shadow.status();
   shadow_region_ = std::move(shadow).value();
-  auto keys = exchange.allgather(region_->key(), bounds);
+  auto keys = exchange.allgather(this->keys(), bounds);
   if (!keys.ok()) return keys.status();
   auto endpoints = wire_up(*domain_, exchange, kMailboxCounters, bounds);
   if (!endpoints.ok()) return endpoints.status();
@@ -77,7 +75,9 @@ Status Rank::connect() {
     if (r == rank_) continue;
     Peer& peer = peers_[size_t(r)];
     peer.endpoint = std::move((*endpoints)[size_t(r)]);
-    auto remote = peer.endpoint->import((*keys)[size_t(r)]);
+    const Bytes& theirs = (*keys)[size_t(r)];
+    const size_t key_bytes = theirs.size() / size_t(setup_.ranks);
+    auto remote = peer.endpoint->import(ByteView(theirs).subspan(key_bytes * size_t(rank_), key_bytes));
     if (!remote.ok()) return remote.status();
     peer.remote = std::move(remote).value();
     link(r);
@@ -85,12 +85,39 @@ Status Rank::connect() {
   return exchange.allgather({}, bounds).status();
 }
 
+// All of it where it is mapped, else to each peer its mailbox.
+Status Rank::expose() {
+  auto region = domain_->expose({.base = heap_.data(), .bytes = heap_.size()}, Access::both);
+  if (!region.ok()) return region.status();
+  region_ = std::move(region).value();
+  for (int r = 0; r < setup_.ranks && !setup_.fabric.mapped; r++) {
+    Peer& peer = peers_[size_t(r)];
+    std::byte* mailbox = heap_.data() + mailbox_bytes() * size_t(r);
+    auto own = domain_->expose({.base = mailbox, .bytes = mailbox_bytes()}, Access::both);
+    if (!own.ok()) return own.status();
+    peer.region = std::move(own).value();
+    peer.landings = std::make_unique<Landings>(mailbox, kPartsOffset, kPartBytes, kRingParts, kStreams);
+    if (!peer.region->steer(*peer.landings)) peer.landings.reset();
+  }
+  return {};
+}
+
+// By rank, for whom.
+Bytes Rank::keys() const {
+  Bytes keys;
+  for (const Peer& peer : peers_) {
+    const ByteView key = peer.region != nullptr ? peer.region->key() : region_->key();
+    keys.insert(keys.end(), key.begin(), key.end());
+  }
+  return keys;
+}
+
 void Rank::link(int r) {
   Peer& peer = peers_[size_t(r)];
   Wire wire;
   wire.endpoint = peer.endpoint.get();
   wire.remote = peer.remote.get();
-  wire.remote_offset = mailbox_bytes() * uint64_t(rank_);
+  wire.remote_offset = setup_.fabric.mapped ? mailbox_bytes() * uint64_t(rank_) : 0;
   std::byte* mapped = peer.remote->mapped();
   if (mapped != nullptr) {
     wire.mapped = reinterpret_cast<LinkHead*>(mapped + wire.remote_offset);
@@ -101,6 +128,8 @@ void Rank::link(int r) {
     wire.any_source = !domain_->capabilities().local_needs_region;
     wire.drops_pages = !domain_->capabilities().holds_pages;
     wire.max_add = domain_->capabilities().max_add;
+    wire.together = peer.landings != nullptr ? 16 : 4;
+    wire.landings = peer.landings.get();
   }
   auto* own = reinterpret_cast<LinkHead*>(heap_.data() + mailbox_bytes() * size_t(r));
   peer.mailbox = std::make_unique<Mailbox>(wire, own);

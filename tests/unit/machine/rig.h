@@ -80,6 +80,8 @@ class Rank {
 
  private:
   struct Peer {
+    std::unique_ptr<transport::Landings> landings;  // of its mailbox ...
+    std::unique_ptr<transport::Region> region;      // ... which it gets at by this, where it maps nothing
     std::unique_ptr<transport::Endpoint> endpoint;
     std::unique_ptr<transport::RemoteRegion> remote;
     std::unique_ptr<transport::Mailbox> mailbox;
@@ -88,6 +90,8 @@ class Rank {
   Bound bound(size_t i) noexcept;
   static Bound allocate(void* self, size_t bytes);
   void link(int peer);
+  Status expose();
+  Bytes keys() const;
 
   const World& setup_;
   const int rank_;

@@ -87,7 +87,13 @@ bool Machine::land_lines(const Link& link, uint32_t stream, uint32_t w, Arrival&
 bool Machine::land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
                               uint64_t cursor, size_t bytes) noexcept {
   const Line* line = link.mailbox->in(stream).peek(call_.tag | kDescriptorBit);
-  if (line == nullptr) return false;
+  if (line == nullptr) {
+    if (!link.mailbox->mapped() && cursor == 0 && !arrival.awaited) {
+      arrival.awaited = true;
+      await_parts(link, stream, a, w, bytes);
+    }
+    return false;
+  }
   Descriptor d;
   std::memcpy(&d, line->payload, sizeof d);
   link.mailbox->out(stream).acknowledged(d.lines, d.parts);
@@ -112,6 +118,16 @@ bool Machine::land_descriptor(Link& link, uint32_t stream, const Action& a, uint
                              std::to_string(d.kind) + " that does not fit: please report it");
   }
   return true;
+}
+
+// What is to be stored as it comes lands where it is to be, if the network can do that. From here on nothing
+// else is there: the action waits for no other one.
+void Machine::await_parts(Link& link, uint32_t stream, const Action& a, uint32_t w, size_t bytes) noexcept {
+  if (a.kind != Kind::recv || a.dead || a.dst.in() == Buffer::none || a.pieces > 0 || a.wired ||
+      call_.layout.uneven || bytes <= kInlineNetworkBytes)
+    return;
+  link.mailbox->in(stream).divert(uint32_t(std::min(bytes / kPartBytes, size_t(kParts))),
+                                  bound(a.dst.in()).data + offset_of(a.dst, w));
 }
 
 // Is the peer's output there to be stored to, for good as far as its own program goes?
@@ -239,7 +255,8 @@ void Machine::post_fused(uint32_t w, const Action& a, const Run& r, bool last) n
     const Action& b = call_.schedule->actions[call_.schedule->fused[a.first_fused + k]];
     Mailbox& mailbox = *links_[size_t(b.peer)].mailbox;
     if (mailbox.mapped()) continue;
-    if (last || mailbox.out(stream_of(b.lane, w)).unposted() >= Outbox::kTogether) mailbox.notify();
+    const Outbox& out = mailbox.out(stream_of(b.lane, w));
+    if (last || out.unposted() >= out.together()) mailbox.notify();
   }
 }
 

@@ -173,7 +173,14 @@ bool Machine::step_actions() noexcept {
     }
     moved_ = moved_ || again;
   }
-  return segments_left_ == 0;
+  if (segments_left_ != 0) return false;
+  if (call_.network) recall();
+  return true;
+}
+
+// All that was wanted has come. A peer whose messages were others than agreed may have left something.
+void Machine::recall() noexcept {
+  for (int32_t peer : call_.schedule->peers) links_[size_t(peer)].mailbox->recall();
 }
 
 void Machine::complete(uint32_t w, uint32_t action) noexcept {

@@ -102,6 +102,7 @@ class Machine {
     uint32_t lines = 0;
     bool got = false;  // pulled: the get is done
     bool posted = false;
+    bool awaited = false;         // await_parts() was called
     std::byte* gather = nullptr;  // where a message of several lines is put together
   };
   struct Window {
@@ -170,6 +171,7 @@ class Machine {
   bool take_program() noexcept;
   void start_actions() noexcept;
   bool step_actions() noexcept;
+  void recall() noexcept;
   void start_round() noexcept;
   bool step_round() noexcept;
   Here here(Place place) const noexcept;
@@ -244,6 +246,7 @@ class Machine {
                    bool* landed) noexcept;
   bool land_descriptor(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival,
                        uint64_t cursor, size_t bytes) noexcept;
+  void await_parts(Link& link, uint32_t stream, const Action& a, uint32_t w, size_t bytes) noexcept;
   bool pull(Link& link, uint32_t stream, const Action& a, uint32_t w, Arrival& arrival, uint64_t offset,
             size_t bytes) noexcept;
   bool may_place(uint32_t w, const Action& send, const Link& link, size_t bytes) const noexcept;
