@@ -99,6 +99,21 @@ TEST_P(MachineOnFake, FillsWindowsOverAndOver) {
   });
 }
 
+// More messages in each stream than its ring has parts, within one call: what lands where it is wanted in one
+// turn of the ring, lands elsewhere in the next.
+TEST_P(MachineOnFake, GoesRoundTheRingOfParts) {
+  const uint64_t seed = uint64_t(GetParam());
+  World setup{.ranks = 2, .fabric = moods(2 * seed + 1)};
+  run_ranks(setup, [&](int rank, Rank& r) -> Status {
+    constexpr size_t kMessages = transport::kStreams * (transport::kRingParts + 3);
+    const Job job{.algorithm = find_algorithm(Collective::broadcast, "binomial"),
+                  .ranks = 2,
+                  .count = kMessages * transport::kPartBytes / sizeof(float),
+                  .segment_bytes = transport::kPartBytes};
+    return run_job(job, rank, r);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, MachineOnFake, testing::Range(1, 7));
 
 // A root of a broadcast that others are not ready for goes on, as long as messages are copied.

@@ -55,7 +55,7 @@ class Pages {
 // One rank's view of a world. Everything but the constructor belongs to the rank's thread.
 class Rank {
  public:
-  static constexpr size_t kRoom = size_t(2) << 20;  // of input, and of output
+  static constexpr size_t kRoom = size_t(3) << 20;  // of input, and of output
 
   Rank(const World& setup, int rank, transport::fake::FakeNetwork& network,
        transport::test::LocalWorld& local);
