@@ -42,9 +42,15 @@ void Communicator::start_message(plait_request* request) noexcept {
   }
   messages_.start(request);
   Peer* const p = request->letter.peer == config_.rank ? nullptr : peer(request->letter.peer);
-  if (p == nullptr || !p->ready() || !p->mapped() || p->gone) {
+  if (p == nullptr || !p->ready() || p->gone) {
     message_polls_ = 0;
     (void)advance_messages();
+    return;
+  }
+  // What is to be sent goes before anything is asked of the kernel: that takes as long as the sending.
+  if (!p->mapped()) {
+    message_polls_ = 0;
+    (void)drive_messages();
     return;
   }
   if (Messages::waits_here(letter, p->messages())) return;

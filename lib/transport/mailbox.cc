@@ -55,7 +55,8 @@ struct Sum {
 // kernel.
 bool signal_up_to(const Wire& wire, std::initializer_list<Sum> sums) noexcept {
   constexpr size_t kMost = 2;
-  for (;;) {
+  // Asked at every poll, and mostly in vain.
+  while (std::ranges::any_of(sums, [](const Sum& sum) { return sum.from != sum.to; })) {
     Transfer transfers[kMost];
     uint32_t* of[kMost] = {};
     size_t n = 0;
@@ -65,11 +66,11 @@ bool signal_up_to(const Wire& wire, std::initializer_list<Sum> sums) noexcept {
       transfers[n].signal = {sum.counter, uint16_t(std::min<uint32_t>(sum.to - sum.from, wire.max_add))};
       transfers[n++].remote = {wire.remote, wire.remote_offset, 0};
     }
-    if (n == 0) return true;
     const size_t taken = wire.endpoint->post({transfers, n});
     for (size_t i = 0; i < taken; i++) *of[i] += transfers[i].signal.add;
     if (taken != n) return false;
   }
+  return true;
 }
 
 }  // namespace

@@ -23,13 +23,11 @@ struct Outgoing {
   std::array<iovec, kParts> parts;
   std::array<RegionTable::Pin, kPins> pins;
   size_t count = 0, bytes = 0;
-  bool filled = false;  // with a filler at the end
 
   std::span<iovec> span() noexcept { return std::span(parts).first(count); }
   void clear() noexcept {
     for (auto& pin : pins) pin = {};
     count = bytes = 0;
-    filled = false;
   }
 };
 
@@ -72,11 +70,11 @@ class Connection {
 
   // One call to the kernel. False when nothing came.
   bool receive(size_t& budget) noexcept;
-  // The same for who is to answer soon: what came but for its last byte, where that ends no frame. A socket
+  // The same for who is to answer soon: short frames are taken, and stay with the kernel until then. A socket
   // that is read empty acknowledges at once, with a packet of its own, and takes as long for that as for the
   // message; one that is not, waits for the answer to carry it.
   bool sip(size_t& budget) noexcept;
-  // Takes that byte. False when more came.
+  // Leaves nothing with the kernel. False when more came.
   bool settle() noexcept;
   // Bytes that came by other ways than receive(), in their order; and the end, 0 or errno.
   void arrived(ByteView bytes) noexcept;
@@ -110,12 +108,14 @@ class Connection {
   ssize_t give(std::span<iovec> parts) noexcept;
   bool frames_full() const noexcept { return frames_.size() >= kFrames; }
   bool gather(Outgoing& out, size_t most) noexcept;
-  void fill(Outgoing& out, size_t most) noexcept;
   void advance(size_t bytes) noexcept;
   void sent(const OutFrame& frame) noexcept;
 
   // receive.cc
   bool between_frames() const noexcept { return left_ == 0 && carried_ == 0; }
+  bool nothing_came(ssize_t got) noexcept;
+  bool may_sip() const noexcept;
+  void drop_seen() noexcept;
   struct Landing;
   bool find(Landing& landing, size_t most) noexcept;
   bool store(ByteView bytes) noexcept;
@@ -156,7 +156,7 @@ class Connection {
   uint64_t landed_ = 0, told_ = 0;  // transfers that asked
   bool ended_ = false;
   bool sips_ = true;
-  size_t rest_ = 0;          // bytes that the kernel holds, and that need not be taken: 1 at most
+  size_t seen_ = 0;          // bytes that were taken, and that the kernel still holds
   uint32_t unanswered_ = 0;  // sips since anything was sent, or read to the end
 };
 

@@ -1,6 +1,5 @@
 // What travels on a connection after the hellos: frames, a header of fixed size and what it says follows.
-// Little-endian, as plait is. Between frames there may be fillers, bytes of 0: who sends small things ends with
-// one, for the receiver to leave unread (Connection::sip).
+// Little-endian, as plait is.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,6 @@ enum class FrameKind : uint8_t {
   error = 'E',    // why the endpoint failed; the last frame
   goodbye = 'B',  // the endpoint was closed; the last frame
 };
-
-constexpr std::byte kFiller{0};  // no kind
 
 enum FrameFlags : uint8_t {
   kLast = 1,   // put, data: of its transfer

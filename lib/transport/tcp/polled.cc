@@ -14,7 +14,7 @@ constexpr int kCalls = 2;  // to the kernel, to send on one connection
 constexpr size_t kReceive = kPiece - kCalls * kPacket;
 constexpr size_t kReceiveLeast = size_t{16} << 10;
 constexpr uint32_t kLately = 8;     // receives in vain, up to which a hot connection is tried at every poll
-constexpr uint32_t kOthers = 4;     // polls, at one of which one of the others is tried meanwhile
+constexpr uint32_t kOthers = 8;     // polls, at one of which one of the others is tried meanwhile
 constexpr uint32_t kBusy = 64;      // receives in vain, up to which a hot connection is busy
 constexpr uint32_t kQuiet = 1024;   // receives in vain until a connection is no longer hot,
 constexpr uint32_t kReplaced = 64;  // or gives way to another
@@ -79,7 +79,7 @@ void PolledEngine::receive(size_t& budget) noexcept {
     } else if (++hot->quiet > kQuiet || !hot->up()) {
       hot->hot = false;
       hot = nullptr;
-    } else if (hot->quiet == kDrowsy && !hot->settle()) {
+    } else if (hot->quiet == kLately && !hot->settle()) {
       hot->quiet = 0;
     }
   }

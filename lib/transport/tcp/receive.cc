@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/copy.h"
 #include "transport/landings.h"
@@ -25,6 +26,8 @@ constexpr size_t kAhead = sizeof(Header) + 1024;
 // than any connection begins with). Where nothing goes back, so many are sipped in a row, and the next one is
 // read to its end.
 constexpr uint32_t kSips = 3;
+// More bytes than that are not sipped.
+constexpr size_t kPeek = 4096 + 2 * sizeof(Header);
 
 }  // namespace
 
@@ -39,7 +42,7 @@ struct Connection::Landing {
 
 bool Connection::receive(size_t& budget) noexcept {
   if (!up() || ended_ || budget == 0) return false;
-  rest_ = 0;
+  const size_t seen = seen_;  // 0 within a frame
   unanswered_ = 0;
   Landing to;
   if (left_ != 0 && !find(to, std::min(left_, budget))) return false;
@@ -47,7 +50,8 @@ bool Connection::receive(size_t& budget) noexcept {
   if (to.bytes == left_) {
     std::memcpy(scratch.data(), carry_.data(), carried_);
     const size_t ahead = left_ != 0 ? sizeof(Header) + kAhead : kAhead;
-    const size_t room = std::min(budget - to.bytes, (bulky_ ? ahead : scratch.size()) - carried_);
+    const size_t most = bulky_ ? ahead : scratch.size() - 2 * kPeek;
+    const size_t room = std::min(budget - to.bytes, most - carried_) + seen;
     if (room != 0) to.parts[to.count++] = {scratch.data() + carried_, room};
   }
   ++engine_.counts.receives;
@@ -55,46 +59,62 @@ bool Connection::receive(size_t& budget) noexcept {
   const ssize_t got = tls_ ? tls_->receive(parts) : receive_some(socket_.get(), parts);
   if (got <= 0) {
     to.pin = {};
-    if (got == 0 || !would_block(errno))
-      end(got == 0 ? 0 : errno);
-    else if (broken_ != 0)
-      end(broken_);
-    return false;
+    return nothing_came(got);
   }
-  budget -= size_t(got);
-  const size_t landed = std::min(size_t(got), to.bytes);
+  seen_ -= std::min(size_t(got), seen);
+  const size_t fresh = size_t(got) - std::min(size_t(got), seen);
+  budget -= fresh;
+  const size_t landed = std::min(fresh, to.bytes);
   if (landed != 0) took(to, landed);
   to.pin = {};
   if (landed != 0 && left_ == 0) finish();
-  if (size_t(got) > landed && up()) parse(scratch.first(carried_ + size_t(got) - landed));
-  return true;
+  if (fresh > landed && up()) parse(scratch.subspan(seen, carried_ + fresh - landed));
+  return fresh != 0;
+}
+
+// False.
+bool Connection::nothing_came(ssize_t got) noexcept {
+  if (got == 0 || !would_block(errno)) {
+    end(got == 0 ? 0 : errno);
+  } else if (broken_ != 0) {
+    end(broken_);
+  }
+  return false;
+}
+
+bool Connection::may_sip() const noexcept {
+  return sips_ && lane_ == Lane::mailbox && !ended_ && !tls_ && !bulky_ && broken_ == 0 && between_frames() &&
+         up();
 }
 
 bool Connection::sip(size_t& budget) noexcept {
-  if (!sips_ || lane_ != Lane::mailbox || tls_ || bulky_ || broken_ != 0 || !between_frames() || !up())
-    return receive(budget);
+  if (!may_sip() || seen_ >= kPeek || budget == 0) return receive(budget);
+  const std::span<std::byte> scratch = engine_.scratch();
+  const size_t most = seen_ + std::min(budget, kPeek);
   ++engine_.counts.receives;
-  const size_t here = waiting_bytes(socket_.get());
-  if (here <= rest_) return false;
-  const size_t room = std::min(budget, engine_.scratch().size());
-  if (here == 1 || here - 1 > room || unanswered_ == kSips) return receive(budget);
+  const ssize_t got = peek_some(socket_.get(), scratch.first(most));
+  if (got <= 0) return nothing_came(got);
+  if (size_t(got) <= seen_) return false;
+  if (size_t(got) == most || unanswered_ == kSips) return receive(budget);
   ++unanswered_;
-  iovec part{engine_.scratch().data(), here - 1};
-  ++engine_.counts.receives;
-  const ssize_t got = receive_some(socket_.get(), {&part, 1});
-  if (got <= 0) return receive(budget);
-  rest_ = size_t(got) == here - 1 ? 1 : 0;
-  budget -= size_t(got);
-  parse(engine_.scratch().first(size_t(got)));
-  if (!between_frames()) receive(budget);
+  const size_t before = std::exchange(seen_, size_t(got));
+  budget -= seen_ - before;
+  parse(scratch.first(seen_).subspan(before));
+  if (between_frames() || !up()) return true;
+  drop_seen();
+  receive(budget);
   return true;
 }
 
+void Connection::drop_seen() noexcept {
+  ++engine_.counts.receives;
+  if (drop_some(socket_.get(), seen_)) seen_ = 0;
+}
+
 bool Connection::settle() noexcept {
-  if (rest_ == 0) return true;
+  if (seen_ == 0) return true;
   size_t budget = kScratch;
-  receive(budget);
-  return kScratch - budget <= 1;
+  return !receive(budget);
 }
 
 void Connection::end(int error) noexcept {
@@ -171,10 +191,6 @@ void Connection::took(const Landing& landing, size_t bytes) noexcept {
 void Connection::parse(ByteView bytes) noexcept {
   carried_ = 0;
   while (!bytes.empty() && up()) {
-    if (bytes.front() == kFiller) {
-      bytes = bytes.subspan(1);
-      continue;
-    }
     if (bytes.size() < sizeof(Header)) {
       carried_ = bytes.size();
       std::memcpy(carry_.data(), bytes.data(), carried_);

@@ -68,27 +68,17 @@ bool Connection::offer(Outgoing& out, size_t most) noexcept {
   if (frames_.empty()) return false;
   const size_t ready = staged_bytes_ - front_sent_;
   if (gather(out, std::min(most, ready <= kPacket + kRunt ? ready : kPacket))) {
-    fill(out, most);
     return true;
   }
   endpoint_.refuse(Refusal::region);
   return false;
 }
 
-// Where all that there is to send goes.
-void Connection::fill(Outgoing& out, size_t most) noexcept {
-  if (lane_ != Lane::mailbox || tls_ || out.bytes != staged_bytes_ - front_sent_ || out.bytes >= most ||
-      out.count == out.parts.size())
-    return;
-  out.parts[out.count++] = {const_cast<std::byte*>(&kFiller), 1};
-  ++out.bytes;
-  out.filled = true;
-}
-
 bool Connection::accepted(const Outgoing& out, ssize_t result) noexcept {
   if (result >= 0) {
     unanswered_ = 0;  // it takes the acknowledgement along
-    advance(size_t(result) - (out.filled && size_t(result) == out.bytes ? 1 : 0));
+    advance(size_t(result));
+    if (seen_ != 0) drop_seen();
     return size_t(result) == out.bytes;
   }
   if (would_block(int(-result))) return false;

@@ -1,9 +1,7 @@
 #include "transport/tcp/socket.h"
 
 #include <ifaddrs.h>
-#include <linux/sockios.h>
 #include <netinet/tcp.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <bit>
@@ -198,9 +196,12 @@ ssize_t receive_some(int socket, std::span<iovec> parts) noexcept {
   return retried([&] { return recvmsg(socket, &message, MSG_DONTWAIT); });
 }
 
-size_t waiting_bytes(int socket) noexcept {
-  int bytes = 0;
-  return ioctl(socket, SIOCINQ, &bytes) == 0 ? size_t(bytes) : 0;
+ssize_t peek_some(int socket, std::span<std::byte> to) noexcept {
+  return retried([&] { return recv(socket, to.data(), to.size(), MSG_DONTWAIT | MSG_PEEK); });
+}
+
+bool drop_some(int socket, size_t bytes) noexcept {
+  return retried([&] { return recv(socket, nullptr, bytes, MSG_DONTWAIT | MSG_TRUNC); }) == ssize_t(bytes);
 }
 
 bool would_block(int error) noexcept { return error == EAGAIN || error == EWOULDBLOCK; }

@@ -44,9 +44,11 @@ void set_pulse(int socket, int64_t ms) noexcept;
 // Bytes moved; 0: the other side ended; -1 and errno.
 ssize_t send_some(int socket, std::span<iovec> parts) noexcept;
 ssize_t receive_some(int socket, std::span<iovec> parts) noexcept;
+// The same, and what was received stays there: it is received again.
+ssize_t peek_some(int socket, std::span<std::byte> to) noexcept;
+// So many bytes that are there. False: they are not.
+bool drop_some(int socket, size_t bytes) noexcept;
 bool would_block(int error) noexcept;
-// That can be received now; its end, or an error, counts for none.
-size_t waiting_bytes(int socket) noexcept;
 
 // Of this host: the length of the prefix that `address` shares with its network; 0: unknown.
 uint8_t prefix_of(const Address& address) noexcept;

@@ -114,6 +114,23 @@ TEST_P(MachineOnFake, GoesRoundTheRingOfParts) {
   });
 }
 
+// What is short enough carries credit, whether it is a round's or not: none travels alone.
+TEST_P(MachineOnFake, ShortMessagesCarryCredit) {
+  const uint64_t seed = uint64_t(GetParam());
+  World setup{.ranks = 2, .fabric = moods(2 * seed + 1)};
+  run_ranks(setup, [&](int rank, Rank& r) -> Status {
+    for (uint32_t k = 0; k < 5 * transport::kLines; k++) {
+      const Job job{.algorithm = find_algorithm(Collective::allreduce, "all_to_all"),
+                    .ranks = 2,
+                    .in_place = k % 2 == 0,
+                    .count = 1 + k % 12};
+      PLAIT_TRY(run_job(job, rank, r));
+    }
+    EXPECT_EQ(r.credit_alone(1 - rank), 0U);
+    return {};
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, MachineOnFake, testing::Range(1, 7));
 
 // A root of a broadcast that others are not ready for goes on, as long as messages are copied.

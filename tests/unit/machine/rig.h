@@ -76,6 +76,10 @@ class Rank {
     return setup_.common != World::Common::none && setup_.fabric.mapped && setup_.ranks > 1;
   }
   uint32_t on_commons() const noexcept { return machine_->on_commons(); }
+  // That `peer` told of by itself: lines of the first stream. Unmapped fabrics.
+  uint64_t credit_alone(int peer) const noexcept {
+    return peers_[size_t(peer)].endpoint->counter(0).load(std::memory_order_relaxed);
+  }
   bool is_crowded() const noexcept { return setup_.common == World::Common::crowded; }
 
  private:

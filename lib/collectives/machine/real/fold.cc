@@ -64,7 +64,9 @@ bool Machine::land_lines(const Link& link, uint32_t stream, uint32_t w, Arrival&
                          size_t bytes) noexcept {
   const Inbox& in = link.mailbox->in(stream);
   if (bytes <= kLinePayload || link.mailbox->mapped()) {
-    if (in.peek(call_.tag) == nullptr) return false;
+    const Line* line = in.peek(call_.tag);
+    if (line == nullptr) return false;
+    take_credit(*link.mailbox, stream, *line, bytes);
     arrival = {in_line(in, bytes), bytes, Form::lines, 1};
     return true;
   }
@@ -79,6 +81,7 @@ bool Machine::land_lines(const Link& link, uint32_t stream, uint32_t w, Arrival&
     const Line* line = in.peek(call_.tag, have);
     if (line == nullptr) return false;
     std::memcpy(gather + size_t(have) * kLinePayload, line->payload, kLinePayload);
+    take_credit(*link.mailbox, stream, *line, std::min<size_t>(bytes - have * kLinePayload, kLinePayload));
   }
   arrival = {.data = gather, .available = bytes, .form = Form::lines, .lines = lines, .gather = gather};
   return true;

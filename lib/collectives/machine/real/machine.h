@@ -219,7 +219,7 @@ class Machine {
   Turn run_send(uint32_t w, uint32_t action) noexcept;
   void look_for_credit(Link& link, uint32_t stream) noexcept;
   Turn send_lines(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
-  bool put_lines(transport::Outbox& out, const std::byte* data, size_t bytes) noexcept;
+  bool put_lines(transport::Mailbox& mailbox, uint32_t stream, const std::byte* data, size_t bytes) noexcept;
   Turn send_uneven(uint32_t w, const Action& a, const std::byte* data, size_t bytes) noexcept;
   Turn send_joined(uint32_t w, const Action& a, size_t bytes) noexcept;
   void gather_pieces(uint32_t w, const Action& a, std::byte* to) const noexcept;

@@ -40,9 +40,7 @@ Machine::Turn Machine::run_send(uint32_t w, uint32_t action) noexcept {
   const size_t offset = offset_of(from, w);
   const Bound& buffer = bound(from.in());
   const bool mapped = stays(link, buffer, bytes);
-  if (bytes <= (mapped                   ? kInlineMappedBytes
-                : link.mailbox->mapped() ? kInlineBytes
-                                         : kInlineNetworkBytes)) {
+  if (bytes <= (mapped ? kInlineMappedBytes : link.mailbox->mapped() ? kInlineBytes : kInlineNetworkBytes)) {
     return call_.layout.uneven ? send_uneven(w, a, buffer.data + offset, bytes)
                                : send_lines(w, a, buffer.data + offset, bytes);
   }
@@ -72,7 +70,7 @@ Machine::Turn Machine::send_lines(uint32_t w, const Action& a, const std::byte* 
     // Such begin with their length, which is looked for in the line.
     if (call_.layout.uneven || a.wired) std::memcpy(out.next().payload, data, sizeof(uint64_t));
     out.publish(call_.tag);
-  } else if (!put_lines(out, data, bytes)) {
+  } else if (!put_lines(mailbox, stream, data, bytes)) {
     return Turn::blocked;
   }
   ordinals(a.peer, stream).sent++;
@@ -80,12 +78,14 @@ Machine::Turn Machine::send_lines(uint32_t w, const Action& a, const std::byte* 
   return Turn::done;
 }
 
-bool Machine::put_lines(Outbox& out, const std::byte* data, size_t bytes) noexcept {
+bool Machine::put_lines(Mailbox& mailbox, uint32_t stream, const std::byte* data, size_t bytes) noexcept {
+  Outbox& out = mailbox.out(stream);
   if (!out.room(lines_for(bytes))) return false;
   const std::byte* const end = data + bytes;
   do {
     const size_t here = std::min<size_t>(size_t(end - data), kLinePayload);
     if (here > 0) std::memcpy(out.next().payload, data, here);
+    put_credit(mailbox, stream, here);
     out.publish(call_.tag);
     data += here;
   } while (data != end);

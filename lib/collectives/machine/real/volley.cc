@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "collectives/machine/real/descriptor.h"
 #include "collectives/machine/real/machine.h"
 
 namespace plait::collectives::real {
@@ -144,6 +145,7 @@ bool Machine::send_line(const Volley::Send& send) noexcept {
   Outbox& out = send.mailbox->out(0);
   if (!out.room(1)) return false;
   copy_values(in_line(out, send.bytes), at(send.from), send.bytes);
+  put_credit(*send.mailbox, 0, send.bytes);
   out.publish(call_.tag);
   send.mailbox->notify();
   return true;
@@ -175,6 +177,7 @@ void Machine::fold_volley(Volley::Fold& f) noexcept {
   }
   for (uint32_t k = 0; k < f.count; k++) {
     if (operands[k].in == nullptr) continue;
+    take_credit(*links_[size_t(operands[k].peer)].mailbox, 0, operands[k].in->front(), f.bytes);
     operands[k].in->consume(1);
     operands[k].in->maybe_credit();
   }
