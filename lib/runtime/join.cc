@@ -65,6 +65,7 @@ Communicator::~Communicator() {
   probe_.reset();
   fabric_.close();
   if (scratch_ != nullptr) arena_->free(scratch_);
+  if (!broken) drop_bounce();  // else a peer that was stopped may still read and write there
   if (board_ != nullptr && !broken) arena_->free(reinterpret_cast<std::byte*>(stand_));
 }
 
