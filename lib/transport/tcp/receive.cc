@@ -108,7 +108,7 @@ bool Connection::sip(size_t& budget) noexcept {
 
 void Connection::drop_seen() noexcept {
   ++engine_.counts.receives;
-  if (drop_some(socket_.get(), seen_)) seen_ = 0;
+  if (drop_some(socket_.get(), engine_.scratch().first(seen_))) seen_ = 0;
 }
 
 bool Connection::settle() noexcept {

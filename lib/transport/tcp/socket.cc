@@ -200,8 +200,9 @@ ssize_t peek_some(int socket, std::span<std::byte> to) noexcept {
   return retried([&] { return recv(socket, to.data(), to.size(), MSG_DONTWAIT | MSG_PEEK); });
 }
 
-bool drop_some(int socket, size_t bytes) noexcept {
-  return retried([&] { return recv(socket, nullptr, bytes, MSG_DONTWAIT | MSG_TRUNC); }) == ssize_t(bytes);
+bool drop_some(int socket, std::span<std::byte> as_many) noexcept {
+  return retried([&] { return recv(socket, as_many.data(), as_many.size(), MSG_DONTWAIT | MSG_TRUNC); }) ==
+         ssize_t(as_many.size());
 }
 
 bool would_block(int error) noexcept { return error == EAGAIN || error == EWOULDBLOCK; }

@@ -46,8 +46,9 @@ ssize_t send_some(int socket, std::span<iovec> parts) noexcept;
 ssize_t receive_some(int socket, std::span<iovec> parts) noexcept;
 // The same, and what was received stays there: it is received again.
 ssize_t peek_some(int socket, std::span<std::byte> to) noexcept;
-// So many bytes that are there. False: they are not.
-bool drop_some(int socket, size_t bytes) noexcept;
+// As many bytes as `as_many` has, which are there. Nothing is stored to it; without memory of that size
+// valgrind would think it was. False: they are not there.
+bool drop_some(int socket, std::span<std::byte> as_many) noexcept;
 bool would_block(int error) noexcept;
 
 // Of this host: the length of the prefix that `address` shares with its network; 0: unknown.
