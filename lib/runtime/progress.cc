@@ -139,7 +139,8 @@ void Communicator::finish(Status status) noexcept {
 }
 
 void Communicator::settle() noexcept {
-  if (machine_->was_roomy() | std::exchange(bounce_.roomy, false)) {
+  const bool bounced = std::exchange(bounce_.roomy, false);
+  if (machine_->was_roomy() || bounced) {
     modest_ = 0;
   } else if (++modest_ == kModest && !rest()) {
     modest_ = 0;

@@ -69,7 +69,7 @@ TEST(TcpSip, FramesInPartsAreTakenWhole) {
 
 // However a stream is cut, and whatever is sent back in between.
 TEST(TcpSip, EachFrameIsTakenOnce) {
-  for (const uint64_t seed : {1, 2, 3, 4}) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     Signaller one;
