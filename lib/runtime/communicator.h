@@ -17,6 +17,7 @@
 #include "collectives/machine/real/machine.h"
 #include "collectives/plan.h"
 #include "runtime/board.h"
+#include "runtime/bounce.h"
 #include "runtime/config.h"
 #include "runtime/cores.h"
 #include "runtime/fabric.h"
@@ -311,12 +312,6 @@ class Communicator {
   static collectives::real::Bound allocate_scratch(void* self, size_t bytes);
   static transport::RemoteRegion* import_region(void* self, int32_t rank, ByteView key);
   void expose_plain(collectives::real::Bound& bound, size_t bytes);
-  // Where ranks share cores: has the running operation work in the arena instead of in plain memory.
-  void bounce(const Prepared& p, std::byte*& in, std::byte*& out) noexcept;
-  std::byte* bounce_room(size_t bytes) noexcept;
-  void end_bounce(bool ok) noexcept;
-  void rest_bounce() noexcept;
-  void drop_bounce() noexcept;
 
   const Config config_;
   Share share_;
@@ -339,14 +334,7 @@ class Communicator {
   std::vector<collectives::real::Link> links_;
   std::map<const void*, Exposed> exposed_;  // registered plain memory, by base
   std::byte* scratch_ = nullptr;
-  struct Bounce {
-    std::byte* data = nullptr;
-    size_t room = 0;
-    std::byte *from = nullptr,
-              *to = nullptr;  // of the running operation: where its result goes; null: it is there
-    size_t bytes = 0;
-    bool roomy = false;  // since was asked last
-  } bounce_;
+  Bounce bounce_;
   Stand* stand_ = nullptr;  // in the arena ...
   Board* board_ = nullptr;  // ... of it
   bool fences_ = false;     // every rank takes part in base/fence.h

@@ -65,7 +65,8 @@ Communicator::~Communicator() {
   probe_.reset();
   fabric_.close();
   if (scratch_ != nullptr) arena_->free(scratch_);
-  if (!broken) drop_bounce();  // else a peer that was stopped may still read and write there
+  if (!broken && arena_ != nullptr)
+    bounce_.drop(*arena_);  // else a peer that was stopped may still read and write there
   if (board_ != nullptr && !broken) arena_->free(reinterpret_cast<std::byte*>(stand_));
 }
 

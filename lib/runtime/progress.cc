@@ -1,6 +1,5 @@
 // How operations move: begun in the order of the calls, stepped by whoever waits.
 #include <algorithm>
-#include <utility>
 
 #include "base/copy.h"
 #include "runtime/arguments.h"
@@ -86,7 +85,7 @@ void Communicator::launch(plait_request* request) noexcept {
   auto* in = static_cast<std::byte*>(const_cast<void*>(request->args.in));
   auto* out = static_cast<std::byte*>(request->args.out);
   if (request->factor != nullptr) in = out = reinterpret_cast<std::byte*>(request->factor);
-  if (policy_.crowded && request->factor == nullptr) bounce(p, in, out);
+  if (policy_.crowded && request->factor == nullptr) bounce_.begin(*arena_, share_, p, in, out);
   if (p.in_bytes > 0) call.input = bound_of(in, p.in_bytes);
   if (p.out_bytes > 0) call.output = bound_of(out, p.out_bytes);
   if (!call.input.shared) expose_plain(call.input, p.in_bytes);
@@ -127,7 +126,7 @@ void Communicator::record(uint64_t number, const CallId& call) noexcept {
 void Communicator::finish(Status status) noexcept {
   plait_request* done = head_;
   recorder_.finished(done->number);
-  if (bounce_.to != nullptr) end_bounce(status.ok());
+  bounce_.end(status.ok());
   if (done->low_rank != nullptr && status.ok() && next_of_low_rank(*done)) return begin(done);
   head_ = done->next;
   if (head_ == nullptr) tail_ = nullptr;
@@ -139,7 +138,7 @@ void Communicator::finish(Status status) noexcept {
 }
 
 void Communicator::settle() noexcept {
-  const bool bounced = std::exchange(bounce_.roomy, false);
+  const bool bounced = bounce_.was_roomy();
   if (machine_->was_roomy() || bounced) {
     modest_ = 0;
   } else if (++modest_ == kModest && !rest()) {
@@ -151,7 +150,7 @@ void Communicator::settle() noexcept {
 // of them: touching pages anew costs more than copying to them. False: try again later.
 bool Communicator::rest() noexcept {
   machine_->rest();
-  rest_bounce();
+  bounce_.rest(*arena_);
   fabric_.trim();
   if (!enter_gate()) return true;  // a peer gave up: all of it goes soon
   bool all = true;
