@@ -1,5 +1,7 @@
 #include "runtime/bounce.h"
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/copy.h"
 #include "base/pages.h"
@@ -16,8 +18,8 @@ constexpr size_t kLeast = 1024, kMost = size_t(1) << 20;
 constexpr size_t kMovedLeast = size_t(512) << 10, kMovedLeastOfMany = size_t(32) << 10;
 constexpr size_t kResting = 64 * 1024;  // rest() leaves as much
 
-// So many bytes of input. Where nothing is summed what others read goes to the arena, and what comes stays
-// where it lands.
+// So many bytes of input or output. Where nothing is summed what others read goes to the arena, and what
+// comes stays where it lands.
 size_t least_of(collectives::Collective what, const Share& share) noexcept {
   using enum collectives::Collective;
   if (what == allreduce) return 0;
@@ -30,7 +32,7 @@ size_t least_of(collectives::Collective what, const Share& share) noexcept {
 void Bounce::begin(Arena& arena, const Share& share, const Prepared& p, std::byte*& in,
                    std::byte*& out) noexcept {
   if (p.network || p.codec != nullptr || p.args.uneven || p.in_bytes > kMost ||
-      p.in_bytes < least_of(p.args.collective, share))
+      std::max(p.in_bytes, p.out_bytes) < least_of(p.args.collective, share))
     return;
   const bool sums = p.args.collective == collectives::Collective::allreduce;
   const bool away = !p.in_place && p.in_bytes >= kLeast && !arena.owns(in, p.in_bytes);
