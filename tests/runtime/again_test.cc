@@ -229,15 +229,24 @@ TEST(Again, AnAverageIsRight) {
   });
 }
 
+// Room in memory of plait, and in plain memory.
+struct Both {
+  explicit Both(size_t elements) : plain(elements) {
+    if (plait_mem_alloc(elements * sizeof(int32_t), &arena) != PLAIT_OK) arena = nullptr;
+  }
+  ~Both() { (void)plait_mem_free(arena); }
+  int32_t* of(bool is_plain) { return is_plain ? plain.data() : static_cast<int32_t*>(arena); }
+  void* arena = nullptr;
+  std::vector<int32_t> plain;
+};
+
 // Longer ones, with buffers in memory of plait or elsewhere, as each rank likes each time.
 std::string run_anywhere(const std::string& job, int rank, int size, unsigned seed, int rounds) {
   constexpr size_t kRoom = kMost * kMostRanks + 64;
   Comm c(job, rank, size);
   if (c.status != PLAIT_OK) return c.error;
-  void* arena = nullptr;
-  if (plait_mem_alloc(2 * kRoom * sizeof(int32_t), &arena) != PLAIT_OK) return c.last();
-  std::vector<int32_t> plain(2 * kRoom);
-  int32_t* const memory[] = {static_cast<int32_t*>(arena), plain.data()};
+  Both memory(2 * kRoom);
+  if (memory.arena == nullptr) return c.last();
   Caller caller(c.comm, rank, size);
   std::mt19937 random(seed), own(seed + unsigned(rank) + 1);
   std::vector<Shape> shapes;
@@ -247,12 +256,11 @@ std::string run_anywhere(const std::string& job, int rank, int size, unsigned se
     if (random() % 16 == 0) shapes[random() % shapes.size()] = random_shape(random, size, kLonger);
     const Shape shape = shapes[random() % shapes.size()];
     for (auto times = random() % 4 == 0 ? random() % 20 : 1ul; times > 0 && bad.empty(); times--) {
-      int32_t* const in = memory[own() % 8 == 0] + own() % 64;
-      caller.place(in, memory[own() % 8 == 0] + kRoom + own() % 64);
+      int32_t* const in = memory.of(own() % 8 == 0) + own() % 64;
+      caller.place(in, memory.of(own() % 8 == 0) + kRoom + own() % 64);
       bad = caller.run(shape, round++);
     }
   }
-  (void)plait_mem_free(arena);
   return bad;
 }
 
@@ -293,19 +301,16 @@ TEST(Again, IsRightThoughOneRankMovesItsBuffers) {
       constexpr size_t kCount = 1024, kRoom = 2 * kCount;
       Comm c(job, rank, size);
       if (c.status != PLAIT_OK) return c.error;
-      void* arena = nullptr;
-      if (plait_mem_alloc(2 * kRoom * sizeof(int32_t), &arena) != PLAIT_OK) return c.last();
-      std::vector<int32_t> plain(2 * kRoom);
-      int32_t* const memory[] = {static_cast<int32_t*>(arena), plain.data()};
+      Both memory(2 * kRoom);
+      if (memory.arena == nullptr) return c.last();
       Caller caller(c.comm, rank, size);
       std::mt19937 own(seed + unsigned(rank));
       std::string bad;
       for (int round = 0; round < 400 && bad.empty(); round++) {
-        int32_t* const in = memory[own() % 4 == 0];
-        caller.place(in, memory[own() % 4 == 0] + kRoom);
+        int32_t* const in = memory.of(own() % 4 == 0);
+        caller.place(in, memory.of(own() % 4 == 0) + kRoom);
         bad = caller.run({.kind = kind, .count = kCount}, round);
       }
-      (void)plait_mem_free(arena);
       return bad;
     });
   }
