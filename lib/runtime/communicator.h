@@ -122,8 +122,8 @@ class Communicator {
   void check(plait_request* waited) noexcept;
   // Whether the user's own polling has gone on long enough for a check().
   bool polled_long() noexcept { return ++polls_ % 64 == 0; }
-  // Sleeps until something may have moved, 100 ms at most. Returns at once when something did meanwhile.
-  void sleep(int most_ms = kMostSleepMs) noexcept;
+  // Sleeps until something may have moved, kLongNapMs at most. Returns at once when something did meanwhile.
+  void sleep(int most_ms = kNapMs) noexcept;
   // Blocks until `request` is done.
   void wait(plait_request* request) noexcept;
 
@@ -147,7 +147,9 @@ class Communicator {
   Status leave() noexcept;
 
  private:
-  static constexpr int kMostSleepMs = 100;  // boards and the abort flag are looked at that often
+  // Boards and the abort flag are looked at that often; by who has waited, and has long until its deadline,
+  // less often. Well below kSilentNs, as peers look as seldom.
+  static constexpr int kNapMs = 100, kLongNapMs = 250, kNapsToDeadline = 16;
   // Of run_now(): of these the first come without a pause, which may take longer than a line to the other
   // core (EPYC of family 25, model 1: 40 ns).
   static constexpr uint32_t kLooksNow = 256, kEagerLooks = 4;
@@ -268,6 +270,7 @@ class Communicator {
   void fail_at(Status status, int32_t culprit, uint64_t number) noexcept;
   void fail_later() noexcept;
   bool shut_out() noexcept;
+  bool expects_news() const noexcept;
   void listen_to_group() noexcept;
   void hear(const bootstrap::Notice& notice) noexcept;
   void check_peers() noexcept;

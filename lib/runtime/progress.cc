@@ -212,22 +212,26 @@ void Communicator::sleep(int most_ms) noexcept {
   // this host would not wake us. What lies in sockets does.
   const bool moved = messages_.busy() && drive_messages();
   if (!advance_collectives(true) && !moved && !abort_.load(std::memory_order_acquire))
-    fabric_.sleep(group_->wait_fd(), std::min(most_ms, kMostSleepMs));
+    fabric_.sleep(group_->wait_fd(), std::min(most_ms, expects_news() ? kNapMs : kLongNapMs));
   check(nullptr);  // polls the domains, which disarms them
 }
 
 void Communicator::wait(plait_request* request) noexcept {
   using State = plait_request::State;
   Waiter waiter(policy_);
+  int nap_ms = kNapMs;
   while (request->state != State::done) {
     if (advance()) {
       waiter.reset();
+      nap_ms = kNapMs;
       continue;
     }
     const Turn turn = policy_.crowded && machine_->awaits_others_cores() ? waiter.linger() : waiter.next();
     if (turn == Turn::again) continue;
     check(request);
-    if (turn == Turn::sleep && request->state != State::done) sleep();
+    if (turn != Turn::sleep || request->state == State::done) continue;
+    sleep(nap_ms);
+    nap_ms = std::clamp(request->deadline.left_ms() / kNapsToDeadline, kNapMs, kLongNapMs);
   }
 }
 

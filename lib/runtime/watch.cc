@@ -96,6 +96,11 @@ void Communicator::fail_later() noexcept {
   fail(std::move(status), later_.culprit, later_.number);
 }
 
+// Of what went wrong, which is waited for only so long.
+bool Communicator::expects_news() const noexcept {
+  return later_.number != 0 || words_due_ || !ended_.empty();
+}
+
 // What ranks that are not connected have to say, and those that want to be.
 void Communicator::listen_to_group() noexcept {
   group_->poll();
