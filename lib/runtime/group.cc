@@ -53,9 +53,7 @@ plait_status end_all(const std::vector<plait_request*>& requests) noexcept {
 
 }  // namespace
 
-bool in_group() noexcept {
-  return open_groups.load(std::memory_order_relaxed) != 0 && open_group.depth > 0;
-}
+bool in_group() noexcept { return open_groups.load(std::memory_order_relaxed) != 0 && open_group.depth > 0; }
 
 void defer(plait_request* request) { open_group.requests.push_back(request); }
 

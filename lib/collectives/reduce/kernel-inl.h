@@ -145,24 +145,22 @@ HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks,
   }
 }
 
-// Lines of two operands to kOutputs outputs, from the byte offset `at` on. What a turn of the loop costs
+// Lines of N operands to kOutputs outputs, from the byte offset `at` on. What a turn of the loop costs
 // decides how many lines are on their way at once, so it has nothing but them: no pointer is read again, as
 // it would be between stores of any type. A line a turn, since more of them mix the stores of several: from
 // memory, out of place, two take half as long again.
-template <class Lanes, class Op, uint32_t kOutputs, bool kStream>
-HWY_INLINE size_t fold_pairs(const Inputs<2>& in, const Fold& fold, size_t at, size_t bytes) {
+template <class Lanes, class Op, uint32_t N, uint32_t kOutputs, bool kStream>
+HWY_INLINE size_t fold_lines(const Inputs<N>& in, const Fold& fold, size_t at, size_t bytes) {
   constexpr size_t K = Lanes::kLanes;
   constexpr size_t V = K * sizeof(typename Lanes::Element);
   constexpr size_t kVectors = V < kLine ? kLine / V : 1;
   using Acc = typename Lanes::template Acc<K>;
-  const std::byte* const p = in.at[0];
-  const std::byte* const q = in.at[1];
-  std::byte* const outputs[2] = {fold.outputs[0], fold.outputs[kOutputs - 1]};
+  const Inputs<N> from = in;
+  std::byte* outputs[kOutputs];
+  for (uint32_t k = 0; k < kOutputs; k++) outputs[k] = fold.outputs[k];
   for (; at + kVectors * V <= bytes; at += kVectors * V) {
     Acc acc[kVectors];
-    for (size_t i = 0; i < kVectors; i++)
-      acc[i] = Lanes::template call<Op>(Lanes::template load<K>(p + at + i * V),
-                                        Lanes::template load<K>(q + at + i * V));
+    for (size_t i = 0; i < kVectors; i++) acc[i] = folded<Lanes, Op, K>(from, 0, at + i * V);
     for (size_t i = 0; i < kVectors; i++) {
       for (uint32_t k = 0; k < kOutputs; k++) {
         if constexpr (kStream) {
@@ -172,6 +170,22 @@ HWY_INLINE size_t fold_pairs(const Inputs<2>& in, const Fold& fold, size_t at, s
         }
       }
     }
+  }
+  return at;
+}
+
+// The same for those that are worth their code: two operands, which rings and pairs fold, and sums of four,
+// of as many ranks in one memory. Returns `at` for all others.
+template <class Lanes, class Op, uint32_t N>
+HWY_INLINE size_t fold_plain_lines(const Inputs<N>& in, const Fold& fold, size_t at, size_t bytes) {
+  if constexpr (N == 2) {
+    if (fold.output_count == 1) return fold_lines<Lanes, Op, 2, 1, false>(in, fold, at, bytes);
+    if (fold.output_count == 2) return fold_lines<Lanes, Op, 2, 2, false>(in, fold, at, bytes);
+  } else if constexpr (std::is_same_v<Op, Sum>) {
+    if (fold.input_count != 4) return at;
+    const Inputs<4> four(fold);
+    if (fold.output_count == 1) return fold_lines<Lanes, Op, 4, 1, false>(four, fold, at, bytes);
+    if (fold.output_count == 4) return fold_lines<Lanes, Op, 4, 4, false>(four, fold, at, bytes);
   }
   return at;
 }
@@ -216,16 +230,11 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
   }
   // Nothing past the end: those lines may be another rank's.
   const size_t ahead_end = kPrefetchPays && fold.store == Store::prefetch ? bytes : 0;
-  if constexpr (N == 2) {  // what rings and pairs do
-    if (ahead_end == 0 && ranks == 0 && !stream) {
-      if (fold.output_count == 1) at = fold_pairs<Lanes, Op, 1, false>(in, fold, at, bytes);
-      if (fold.output_count == 2) at = fold_pairs<Lanes, Op, 2, false>(in, fold, at, bytes);
-    }
-    if constexpr (std::is_same_v<Op, Sum>) {  // for the others it is not worth its code
-      if (ranks == 0 && stream && fold.cached == 0) {
-        if (fold.output_count == 1) at = fold_pairs<Lanes, Op, 1, true>(in, fold, at, bytes);
-        if (fold.output_count == 2) at = fold_pairs<Lanes, Op, 2, true>(in, fold, at, bytes);
-      }
+  if (ahead_end == 0 && ranks == 0 && !stream) at = fold_plain_lines<Lanes, Op, N>(in, fold, at, bytes);
+  if constexpr (N == 2 && std::is_same_v<Op, Sum>) {  // for the others it is not worth its code
+    if (ranks == 0 && stream && fold.cached == 0) {
+      if (fold.output_count == 1) at = fold_lines<Lanes, Op, 2, 1, true>(in, fold, at, bytes);
+      if (fold.output_count == 2) at = fold_lines<Lanes, Op, 2, 2, true>(in, fold, at, bytes);
     }
   }
   for (size_t line = at; line < std::min(at + kAheadBytes, ahead_end); line += kLine) {
@@ -249,7 +258,6 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
 template <class Lanes, class Op>
 HWY_INLINE void fold(const Fold& fold, uint32_t ranks) noexcept {
   if (fold.count < Lanes::kLanes) return fold_small<Lanes, Op>(fold, ranks, fold.count);
-  // More operands than two gain nothing from a loop of their own: the tile is long enough.
   if (fold.input_count == 2) return fold_many<Lanes, Op, 2>(fold, ranks);
   fold_many<Lanes, Op, 0>(fold, ranks);
 }

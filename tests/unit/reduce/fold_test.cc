@@ -135,7 +135,8 @@ void check(Dtype dtype, ReduceOp op, const Shape& s, const std::vector<std::vect
 std::vector<Shape> shapes(uint32_t operands, size_t element, uint32_t ranks) {
   const std::array<size_t, 2> kPlaces[] = {{0, 0}, {element, 0}, {1, 3}, {0, 64}, {3 * element, element}};
   std::vector<Shape> all;
-  for (uint32_t outputs : {1u, 2u, 3u}) {
+  for (uint32_t outputs : {1u, 2u, 3u, 4u}) {
+    if (outputs == 4 && operands != 4) continue;
     for (Store store : {Store::plain, Store::prefetch, Store::stream}) {
       for (bool in_place : {false, true}) {
         for (auto [offset, skew] : kPlaces)
