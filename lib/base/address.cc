@@ -11,7 +11,8 @@ namespace plait {
 
 bool Address::valid() const noexcept {
   if (zero != 0) return false;
-  return family == 6 || (family == 4 && std::all_of(bytes.begin() + 4, bytes.end(), [](uint8_t b) { return b == 0; }));
+  return family == 6 ||
+         (family == 4 && std::all_of(bytes.begin() + 4, bytes.end(), [](uint8_t b) { return b == 0; }));
 }
 
 bool Address::loopback() const noexcept {
@@ -67,7 +68,8 @@ Result<Address> parse_ip(std::string_view given) {
   const char* end = scope.data() + scope.size();
   auto [stop, error] = std::from_chars(scope.data(), end, a.scope);
   if (error != std::errc() || stop != end) a.scope = if_nametoindex(scope.c_str());
-  if (a.scope == 0) return Status(Code::invalid, "\"" + std::string(given) + "\": there is no interface " + scope);
+  if (a.scope == 0)
+    return Status(Code::invalid, "\"" + std::string(given) + "\": there is no interface " + scope);
   return a;
 }
 

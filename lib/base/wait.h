@@ -39,8 +39,8 @@ class Waiter {
     uint32_t yields;  // sched_yield calls before sleeping when crowded
   };
   static constexpr uint32_t kCheckEvery = 512;
-  // The first polls come without a pause, which may be as long as a store takes to the other core (8 B between two
-  // ranks: 155 ns with it, 118 without).
+  // The first polls come without a pause, which may be as long as a store takes to the other core (8 B
+  // between two ranks: 155 ns with it, 118 without).
   static constexpr uint32_t kEager = 32;
 
   // About two task switches.
@@ -57,7 +57,8 @@ class Waiter {
     if (++polls_ % kCheckEvery != 0) return Turn::again;
     return polls_ < policy_.spins ? Turn::check : Turn::sleep;
   }
-  // Instead of next(), where ranks share cores and the awaited ones are on others: gives way only now and then.
+  // Instead of next(), where ranks share cores and the awaited ones are on others: gives way only now and
+  // then.
   Turn linger() noexcept {
     if (polls_ >= kMostLingers || ++lingers_ % kLinger == 0) return next();
     cpu_relax();

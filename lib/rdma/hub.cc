@@ -48,7 +48,8 @@ Status Hub::start() {
   inline_bytes_ = *most;
   PLAIT_TRY(grow());
   device_->subscribe(mail_);
-  log::info("{}: {}, {}, {}; inline {} bytes", name_, place_, describe(port_.port), port_.port.gid_why, *most);
+  log::info("{}: {}, {}, {}; inline {} bytes", name_, place_, describe(port_.port), port_.port.gid_why,
+            *most);
   return {};
 }
 

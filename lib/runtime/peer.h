@@ -57,8 +57,8 @@ struct alignas(64) MappedBlock {
   transport::LinkMemory mail;
   transport::MappedMessageMemory messages;
 };
-static_assert(sizeof(MappedBlock) ==
-              transport::kHeadOffset + sizeof(transport::LinkMemory) + sizeof(transport::MappedMessageMemory));
+static_assert(sizeof(MappedBlock) == transport::kHeadOffset + sizeof(transport::LinkMemory) +
+                                         sizeof(transport::MappedMessageMemory));
 
 // A line of the boards travels to peers that do not map them on this counter, after those of the mailbox.
 constexpr uint16_t kBoardCounter = transport::kMailboxCounters;

@@ -180,7 +180,7 @@ TEST(Lent, ManyOneWayAreNot) {
 TEST(Lent, OneThatNobodyTookIsFollowedByARest) {
   Couple c;
   for (const auto& [there, kind] : {std::pair(false, LineKind::eager), std::pair(true, LineKind::eager),
-                                   std::pair(true, LineKind::taken), std::pair(true, LineKind::taken)}) {
+                                    std::pair(true, LineKind::taken), std::pair(true, LineKind::taken)}) {
     const uint32_t line = c.sent;
     c.a_sends(there);
     EXPECT_EQ(LineKind(c.b.memory->lines[line].kind), kind) << line;

@@ -67,8 +67,10 @@ TEST_F(PlaitProgram, ShowsWhatACodecMakesOfAnAlgorithm) {
   EXPECT_TRUE(contains(refused.err, "so bits may differ")) << refused.err;
   EXPECT_EQ(plait_program({"draw", "ring", "allreduce", "--encoded", "-o", path("ring.svg")}).status, 0);
   EXPECT_TRUE(contains(read("ring.svg"), "dec + "));
-  EXPECT_TRUE(contains(plait_program({"export", "ring", "allreduce", "--encoded", "-o", "-"}).err, "no codecs"));
-  EXPECT_TRUE(contains(plait_program({"show", "pairwise", "alltoall", "--encoded"}).err, "no codec goes with it"));
+  EXPECT_TRUE(
+      contains(plait_program({"export", "ring", "allreduce", "--encoded", "-o", "-"}).err, "no codecs"));
+  EXPECT_TRUE(
+      contains(plait_program({"show", "pairwise", "alltoall", "--encoded"}).err, "no codec goes with it"));
 }
 
 TEST_F(PlaitProgram, SaysItsVersion) {

@@ -1,8 +1,8 @@
 // OpenSSL between a connection and its socket. It writes to a buffer of the domain, which leaves with one
 // call to the kernel; what the kernel has no room for is kept until it has. So OpenSSL never has to wait to
 // write.
-#include "base/copy.h"
 #include "transport/tcp/tls.h"
+#include "base/copy.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -194,7 +194,7 @@ ssize_t Tls::send(std::span<const iovec> parts) noexcept {
       for (count = 0; at < parts.size() && count < kRecord;) {
         const size_t n = std::min(parts[at].iov_len - from, kRecord - count);
         copy_bytes(context_.plain_.get() + count, static_cast<const std::byte*>(parts[at].iov_base) + from,
-                    n);
+                   n);
         count += n;
         from += n;
         if (from == parts[at].iov_len) ++at, from = 0;

@@ -56,8 +56,7 @@ TEST_P(Subgroups, ExchangeAndOutliveTheirParents) {
     auto meeting = fifth->meet(1 - fifth->rank());
     meeting->send(bytes_of_text("from " + std::to_string(rank)));
     std::optional<Bytes> answer;
-    if (!poll_until(*fifth, [&] { return (answer = meeting->receive()).has_value(); }))
-      return "no answer";
+    if (!poll_until(*fifth, [&] { return (answer = meeting->receive()).has_value(); })) return "no answer";
     return wrong + leave(*fifth);
   });
 }

@@ -1,6 +1,6 @@
-// Mapped volleys: a rank tells where its messages lie, or copies them where peers do not map that, reads those
-// that it is told of, and waits until all of its own were read that are not copies. Where a peer sends in
-// another way the call goes on as the program that it is.
+// Mapped volleys: a rank tells where its messages lie, or copies them where peers do not map that, reads
+// those that it is told of, and waits until all of its own were read that are not copies. Where a peer sends
+// in another way the call goes on as the program that it is.
 #include <algorithm>
 #include <cstring>
 
@@ -35,8 +35,9 @@ bool Machine::may_map(const Action& a, size_t bytes) const noexcept {
 // Of one that is made: do the messages of this call lie where peers map them, or may they be copied?
 bool Machine::lies_mapped() const noexcept {
   const auto& sends = call_.volley->sends;
-  return call_.volley->copies || std::all_of(sends.begin(), sends.end(),
-                     [](const Volley::Send& send) { return send.from.buffer->shared; });
+  return call_.volley->copies || std::all_of(sends.begin(), sends.end(), [](const Volley::Send& send) {
+           return send.from.buffer->shared;
+         });
 }
 
 // round_at_ counts sends that were told of, folds whose operands were found, and sends that were read.
