@@ -172,10 +172,8 @@ bool Messages::take_short(Channel& channel, transport::MessageLink& link, bool& 
 }
 
 bool Messages::settle(int32_t rank, transport::MessageLink& link) noexcept {
-  Channel* const channel = channels_[size_t(rank)].get();
-  if (channel == nullptr || channel->idle()) return true;
   bool moved = false;
-  return take_short(*channel, link, moved) && channel->idle();
+  return idle(rank) || (take_short(*channels_[size_t(rank)], link, moved) && idle(rank));
 }
 
 void Messages::hand_on(Peer& peer, const Local& local) noexcept {

@@ -42,6 +42,11 @@ class Messages {
   static bool waits_here(const Letter& letter, const transport::MessageLink& link) noexcept {
     return letter.kind == Letter::Kind::receive && letter.bytes <= transport::kEagerBytes && link.takes_now();
   }
+  // Is there nothing from or to `rank` that is not done?
+  bool idle(int32_t rank) const noexcept {
+    const Channel* const channel = channels_[size_t(rank)].get();
+    return channel == nullptr || channel->idle();
+  }
   // Ends the receives from `rank`, whose link is `link`, that wait here and whose messages have landed. Is
   // nothing left then that a receive from there must not overtake?
   bool settle(int32_t rank, transport::MessageLink& link) noexcept;

@@ -46,8 +46,9 @@ bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_
 bool Communicator::receive_landed(int32_t rank, int32_t tag, std::byte* data, size_t bytes,
                                   size_t& moved) noexcept {
   transport::MessageLink* const link = may_receive_now(bytes) ? link_now(rank) : nullptr;
-  const bool taken = link != nullptr && link->has_landed() && messages_.settle(rank, *link) &&
-                     link->has_landed() && take_landed(*link, tag, data, bytes, moved);
+  const bool taken = link != nullptr &&
+                     (messages_.idle(rank) || (link->has_landed() && messages_.settle(rank, *link))) &&
+                     take_landed(*link, tag, data, bytes, moved);
   landed_in_a_row_ = taken ? landed_in_a_row_ + 1 : 0;
   if (landed_in_a_row_ >= Messages::kMany) link->fetch_ahead();
   return taken;

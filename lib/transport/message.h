@@ -57,7 +57,7 @@ class MessageLink {
   // Mapped: has anything landed that was not taken yet?
   bool has_landed() const noexcept { return lines_.has_landed(); }
   // Mapped, after has_landed(): fetches a line that the peer should have written, too.
-  void fetch_ahead() const noexcept { lines_.fetch(3); }
+  void fetch_ahead() const noexcept { lines_.fetch(1); }
   // Must progress() tell the peer what was consumed?
   bool owes_credit() const noexcept { return lines_.owes(false); }
 

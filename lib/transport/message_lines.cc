@@ -114,7 +114,7 @@ void MessageLines::store() noexcept {
     std::memcpy(static_cast<void*>(&to), &from, kMessageHead);
     message_head(to).store(head, std::memory_order_release);
   }
-  prefetch_for_write(&wiring_.mapped->lines[(tail_ + kLinesAhead) % kMessageLines]);
+  fetch_next();
   wiring_.endpoint->notify();
 }
 
@@ -147,12 +147,6 @@ bool MessageLines::credited(const MessageLine& line) noexcept {
   if (holds_key(line.kind)) return true;
   return advance(theirs_.units, line.fields.units, units_) &&
          advance(theirs_.parts, line.fields.parts, parts_);
-}
-
-bool MessageLines::owes(bool streamed) const noexcept {
-  return urgent_ || consumed.lines - told_.lines >= kMessageLines / 4 ||
-         consumed.units - told_.units >= kUnits / 4 ||
-         (streamed && consumed.parts - told_.parts >= std::max(wiring_.stream_parts() / 8, kStreamParts / 2));
 }
 
 }  // namespace plait::transport

@@ -143,12 +143,14 @@ class MessageLines {
   void tell_soon() noexcept { urgent_ = true; }
   // Enough that the peer might wait for it? `streamed`: it sends parts now. Else whatever makes it send some
   // tells it.
-  bool owes(bool streamed) const noexcept;
+  bool owes(bool streamed) const noexcept {
+    return urgent_ || consumed.lines - told_.lines >= kMessageLines / 4 ||
+           consumed.units - told_.units >= kUnits / 4 ||
+           (streamed &&
+            consumed.parts - told_.parts >= std::max(wiring_.stream_parts() / 8, kStreamParts / 2));
+  }
 
  private:
-  // Lines that are fetched for storing before it is their turn: one takes as long as several messages.
-  static constexpr uint32_t kLinesAhead = 4;
-
   // The next line, stored to where the peer reads it: all of a short message but its bytes and the head.
   // `at`: its units. always_inline: they are most of a short message's time.
   [[gnu::always_inline]] MessageLine& begin_short(uint32_t tag, uint32_t bytes, uint32_t& at) noexcept {
@@ -167,9 +169,12 @@ class MessageLines {
     urgent_ = false;
     message_head(to).store(head, std::memory_order_release);
     posted_ = left_ = short_ = ++tail_;
-    prefetch_for_write(&wiring_.mapped->lines[(tail_ + kLinesAhead) % kMessageLines]);
+    fetch_next();
     wiring_.endpoint->notify();
   }
+  // For storing: the next line. Of one further on the peer, who is close behind, may be fetching it for
+  // reading.
+  void fetch_next() const noexcept { prefetch_for_write(&wiring_.mapped->lines[tail_ % kMessageLines]); }
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
   Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;
   void store() noexcept;

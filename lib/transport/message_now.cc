@@ -41,6 +41,7 @@ bool MessageLines::landed_short(MessageLine& line) const noexcept {
   const uint64_t head = message_head(next).load(std::memory_order_acquire);
   std::memcpy(&line.kind, &head, sizeof head);
   if (line.turn != message_turn(consumed.lines)) return false;
+#pragma GCC unroll 3
   for (size_t at = 0; at < kInlineOffset; at += sizeof(uint64_t)) {
     auto* word = reinterpret_cast<uint64_t*>(reinterpret_cast<std::byte*>(&next) + at);
     const uint64_t now = std::atomic_ref<uint64_t>(*word).load(std::memory_order_relaxed);
