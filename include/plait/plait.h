@@ -410,7 +410,8 @@ PLAIT_API plait_status plait_request_bytes(const plait_request* request, size_t*
 /* Calls of this thread from plait_group_begin to plait_group_end are progressed together: whatever would block (sends,
  * receives and collectives with request NULL, of any communicators) is started, returns at once, and is done when
  * plait_group_end returns, which says what the first that failed came to. Their buffers are the caller's again then. So
- * exchanges in a cycle end. A wrong argument is said by the call itself, and what it was for is not in the group.
+ * exchanges in a cycle end. A short message that is done at once takes no request, so that a group is the fastest way for
+ * many. A wrong argument is said by the call itself, and what it was for is not in the group.
  * Groups may be nested: the outermost end waits. PLAIT_ERR_STATE for an end without a begin. */
 PLAIT_API plait_status plait_group_begin(void);
 PLAIT_API plait_status plait_group_end(void);

@@ -90,15 +90,15 @@ bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait
     Communicator& comm = *handle->impl;
     auto* const data = static_cast<std::byte*>(buffer);
     const size_t bytes = count * collectives::size_of(collectives::Dtype(dtype));
-    if (out != nullptr) {
+    if (out != nullptr || in_group()) {
       size_t moved = bytes;
       if (kind == Letter::Kind::send ? comm.send_now(peer, tag, data, bytes, false)
                                      : comm.receive_landed(peer, tag, data, bytes, moved)) {
-        *out = comm.brief(moved);
+        if (out != nullptr) *out = comm.brief(moved);
         return PLAIT_OK;
       }
-    } else if (!in_group() && (kind == Letter::Kind::send ? comm.send_now(peer, tag, data, bytes, true)
-                                                          : comm.receive_now(peer, tag, data, bytes))) {
+    } else if (kind == Letter::Kind::send ? comm.send_now(peer, tag, data, bytes, true)
+                                          : comm.receive_now(peer, tag, data, bytes)) {
       return PLAIT_OK;
     }
     request = comm.make_message(kind, peer, tag, data, bytes);

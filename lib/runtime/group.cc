@@ -83,9 +83,12 @@ plait_status plait_group_end(void) {
   if (--open_group.depth > 0) return PLAIT_OK;
   open_groups.fetch_sub(1, std::memory_order_relaxed);
   if (open_group.requests.empty()) return PLAIT_OK;
-  const auto requests = std::exchange(open_group.requests, {});
+  auto requests = std::exchange(open_group.requests, {});
   wait_all(requests);
-  return end_all(requests);
+  const plait_status status = end_all(requests);
+  requests.clear();
+  open_group.requests = std::move(requests);  // for its memory
+  return status;
 }
 
 }  // extern "C"

@@ -9,7 +9,6 @@ struct Plait : Ops {
   static constexpr int32_t kTag = 1;
   plait_comm* comm = nullptr;
   int32_t r = 0, n = 0;
-  plait_request* window[64] = {};
 
   static void die(plait_status s, plait_comm* c) {
     fprintf(stderr, "plait: %s: %s\n", plait_status_string(s), plait_last_error(c));
@@ -59,18 +58,14 @@ struct Plait : Ops {
   void send(const float* b, size_t k, int to) override { done(plait_send(comm, b, k, kType, to, kTag, nullptr, nullptr)); }
   void recv(float* b, size_t k, int from) override { done(plait_recv(comm, b, k, kType, from, kTag, nullptr, nullptr)); }
   void send_window(const float* b, size_t k, int to, int w) override {
-    for (int i = 0; i < w; i++) done(plait_send(comm, b, k, kType, to, kTag, nullptr, &window[i]));
-    finish(w);
+    done(plait_group_begin());
+    for (int i = 0; i < w; i++) send(b, k, to);
+    done(plait_group_end());
   }
   void recv_window(float* b, size_t k, int from, int w) override {
-    for (int i = 0; i < w; i++) done(plait_recv(comm, b, k, kType, from, kTag, nullptr, &window[i]));
-    finish(w);
-  }
-  void finish(int w) {
-    for (int i = 0; i < w; i++) {
-      done(plait_wait(window[i]));
-      done(plait_request_free(window[i]));
-    }
+    done(plait_group_begin());
+    for (int i = 0; i < w; i++) recv(b, k, from);
+    done(plait_group_end());
   }
 };
 

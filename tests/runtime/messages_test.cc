@@ -61,6 +61,33 @@ TEST(Messages, RingExchangeInAGroup) {
   });
 }
 
+// Those that are there when they are asked for need no request, others do; each tag is in order all the same.
+TEST(Messages, ManyShortOnesInGroups) {
+  ranks(2, [](Comm& c, int rank) -> std::string {
+    constexpr int kMany = 699, kTags = 3;  // more than a link has lines
+    for (int group : {kTags, 60, kMany}) {
+      std::vector<int64_t> numbers(kMany, -1);
+      for (int i = 0; i < kMany; i++) {
+        if (i % group == 0) OK(plait_group_begin());
+        const int tag = i % kTags;
+        if (rank == 0) {
+          numbers[size_t(i)] = i;
+          OK(plait_send(c.comm, &numbers[size_t(i)], 1, PLAIT_INT64, 1, tag, nullptr, nullptr));
+        } else {  // the last of three tags first
+          const int later = kTags - 1 - tag;
+          int64_t* const to = &numbers[size_t(i - tag + later)];
+          OK(plait_recv(c.comm, to, 1, PLAIT_INT64, 0, later, nullptr, nullptr));
+        }
+        if (i % group == group - 1 || i == kMany - 1) OK(plait_group_end());
+      }
+      for (int i = 0; i < kMany; i++) {
+        if (numbers[size_t(i)] != i) return "message " + std::to_string(i) + " is wrong";
+      }
+    }
+    return {};
+  });
+}
+
 // Everybody with everybody, itself too, between collectives; the collective in the group is part of it.
 TEST(Messages, AllToAllAmongCollectives) {
   constexpr int kRanks = 3;
