@@ -147,11 +147,9 @@ class Communicator {
   Status leave() noexcept;
 
  private:
-  // Boards and the abort flag are looked at that often; by who has waited, and has long until its deadline,
-  // less often. Well below kSilentNs, as peers look as seldom.
+  // Between looks of who sleeps, and of who has waited and may wait long; well below kSilentNs.
   static constexpr int kNapMs = 100, kLongNapMs = 250, kNapsToDeadline = 16;
-  // Of run_now(): of these the first come without a pause, which may take longer than a line to the other
-  // core (EPYC of family 25, model 1: 40 ns).
+  // Of run_now(): the first have no pause, which may take longer than a line to the other core (40 ns).
   static constexpr uint32_t kLooksNow = 256, kEagerLooks = 4;
   static constexpr uint32_t kModest = 32;
   static constexpr uint64_t kSpreadEvery = 1024;  // operations
