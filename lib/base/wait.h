@@ -57,8 +57,7 @@ class Waiter {
     if (++polls_ % kCheckEvery != 0) return Turn::again;
     return polls_ < policy_.spins ? Turn::check : Turn::sleep;
   }
-  // Instead of next(), where ranks share cores and the awaited ones are on others: gives way only now and
-  // then.
+  // Instead of next(), where ranks share cores and the awaited ones are on others: gives way seldom.
   Turn linger() noexcept {
     if (polls_ >= kMostLingers || ++lingers_ % kLinger == 0) return next();
     cpu_relax();

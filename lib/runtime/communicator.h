@@ -122,7 +122,7 @@ class Communicator {
   void check(plait_request* waited) noexcept;
   // Whether the user's own polling has gone on long enough for a check().
   bool polled_long() noexcept { return ++polls_ % 64 == 0; }
-  // Sleeps until something may have moved, kLongNapMs at most. Returns at once when something did meanwhile.
+  // Until something may have moved, kLongNapMs at most. Returns at once when something did meanwhile.
   void sleep(int most_ms = kNapMs) noexcept;
   // Blocks until `request` is done.
   void wait(plait_request* request) noexcept;
@@ -151,8 +151,7 @@ class Communicator {
   static constexpr int kNapMs = 100, kLongNapMs = 250, kNapsToDeadline = 16;
   // Of run_now(): the first have no pause, which may take longer than a line to the other core (40 ns).
   static constexpr uint32_t kLooksNow = 256, kEagerLooks = 4;
-  static constexpr uint32_t kModest = 32;
-  static constexpr uint64_t kSpreadEvery = 1024;  // operations
+  static constexpr uint32_t kModest = 32, kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64;           // remembered; a power of two
   static constexpr size_t kReady = 16;            // requests kept ready for calls like theirs; a power of two
   static constexpr uint32_t kLookAround = 8;      // polls of messages

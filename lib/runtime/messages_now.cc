@@ -1,5 +1,5 @@
-// Short messages of a host that need no request: blocking ones, and sends that have left when they were
-// begun.
+// Short messages of a host that need no request of their own: blocking ones, and others, of groups too, that
+// are done when they were begun.
 #include "runtime/communicator.h"
 
 namespace plait::runtime {

@@ -2,7 +2,6 @@
 // call to the kernel; what the kernel has no room for is kept until it has. So OpenSSL never has to wait to
 // write.
 #include "transport/tcp/tls.h"
-#include "base/copy.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -11,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/copy.h"
 #include "transport/tcp/socket.h"
 
 namespace plait::transport::tcp {
