@@ -133,11 +133,12 @@ class Communicator {
 
   // Ranks that are known not to have called the running operation.
   std::vector<int32_t> absent() const;
-  // Ok, or what broke it.
+  // Ok, or what broke it; and the rank to blame for it, or -1.
   Status broken() const;
+  int32_t culprit() const noexcept { return board_->culprit.load(std::memory_order_relaxed); }
   bool is_broken() const noexcept { return is_broken_.load(std::memory_order_acquire); }
   bool pending() const noexcept { return head_ != nullptr || messages_.busy(); }
-  // Breaks it, for a reason of its user's that other ranks are told. `culprit`: the rank to blame, or -1.
+  // Breaks it, for a reason of its user's that other ranks are told.
   void give_up(Status status, int32_t culprit) noexcept;
   void abort() noexcept;                         // any thread
   std::string last_error() const;                // any thread
@@ -155,8 +156,7 @@ class Communicator {
   static constexpr size_t kShapes = 64;           // remembered; a power of two
   static constexpr size_t kReady = 16;            // requests kept ready for calls like theirs; a power of two
   static constexpr uint32_t kLookAround = 8;      // polls of messages
-  static constexpr uint32_t kOrderlyEvery =
-      64;  // of so many short messages, one is sent or received with a request
+  static constexpr uint32_t kOrderlyEvery = 64;  // of so many short messages, one takes a request
   static constexpr uint32_t kMostStrangeLooks = 200;
 
   struct Exposed {

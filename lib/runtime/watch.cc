@@ -211,19 +211,20 @@ void Communicator::check_board(int32_t r) noexcept {
       }
       return fail_at(mismatch(number), culprit, number);
     }
-    // What became of a device or a link between hosts comes in words, over the group.
-    if (code == Code::peer && !peer(r)->mapped()) {
+    const bool known = culprit >= 0 && culprit < config_.size;
+    // What became of a device, of a link between hosts or of nobody in particular comes in words, over the
+    // group.
+    if (code == Code::peer && (!peer(r)->mapped() || !known)) {
       if (!words_due_) words_due_ = Deadline::in_ms(kGraceMs);
       if (!words_due_->passed()) return;
     }
     if (code == Code::peer) {
-      const bool known = culprit >= 0 && culprit < config_.size;
       return fail({Code::peer, (known ? what_became_of(culprit) : "a rank died or left") + heard}, culprit);
     }
     if (code == Code::aborted) return fail({Code::aborted, who + " aborted the communicator " + phase()}, r);
     // What comes from it may come from a third: the rank that all of them wait for in the end is named by
     // all.
-    const bool other = culprit >= 0 && culprit < config_.size && culprit != r;
+    const bool other = known && culprit != r;
     const std::string whose = !other                    ? std::string()
                               : culprit == config_.rank ? ", for it waited for this rank"
                                                         : ", for it waited for " + name_of(culprit);

@@ -238,11 +238,13 @@ bool Scheduler::sleep(int64_t most_ns) noexcept {
 void Scheduler::part() noexcept {
   if (broken_.ok()) return;
   if (agreed_failure_) meet_again();
+  // Others may hear of it by the one of the two that did not break here.
+  const int32_t culprit = std::max(council_.comm().culprit(), wire_.comm().culprit());
   for (Communicator* comm : {&council_.comm(), &wire_.comm()}) {
     // Who aborts, aborts both: the other one tells so in a moment.
     const Deadline deadline = Deadline::in_ms(broken_.code() == Code::aborted ? kGraceMs : 0);
     while (comm->broken().ok() && !deadline.passed()) comm->check(nullptr);
-    comm->give_up(broken_, -1);
+    comm->give_up(broken_, culprit);
   }
 }
 
