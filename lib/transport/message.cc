@@ -8,6 +8,8 @@ MessageLink::MessageLink(const MessageWiring& wiring, std::string_view peer)
 }
 
 MessageRequest* MessageLink::send(uint32_t tag, const LocalSlice& data) noexcept {
+  // A slot that the peer told of meanwhile need not be asked for. (Of many the first ones give it time.)
+  if (status_.ok() && data.bytes > kEagerBytes && sends_.idle()) (void)take_lines();
   if (!status_.ok()) return nullptr;
   MessageRequest* request = sends_.start(tag, data);
   if (request != nullptr) (void)sends_.advance();

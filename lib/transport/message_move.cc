@@ -35,8 +35,13 @@ bool MessageSends::move_all(Send& send, bool& moved) noexcept {
     }
     return budget != 0;
   }
-  while (send.moved < send.data.bytes && (send.streamed ? move_parts(send) : move_piece(send))) moved = true;
+  while (send.moved < send.data.bytes && move_some(send)) moved = true;
   return send.moved == send.data.bytes;
+}
+
+bool MessageSends::move_some(Send& send) noexcept {
+  if (!send.streamed) return move_piece(send);
+  return wiring_.mapped != nullptr ? fill_part(send) : move_parts(send);
 }
 
 bool MessageSends::move_piece(Send& send) noexcept {
@@ -64,15 +69,25 @@ void MessageSends::left(uint32_t index) noexcept {
   leave(send);
 }
 
-// As many parts as there is room for go out together: a call of the endpoint may be one to the kernel. Where
-// they are mapped they cost none, and the peer begins with the first one meanwhile. Their bytes stay in the
-// shadow until the peer has consumed them.
+// Where parts are mapped the peer begins with the first one while the next is filled.
+bool MessageSends::fill_part(Send& send) noexcept {
+  if (!lines_.room_for_parts(1)) return false;
+  const size_t bytes = std::min<size_t>(kStreamPartBytes, send.data.bytes - send.moved);
+  copy_bytes(wiring_.part(wiring_.mapped, lines_.parts()), send.data.data + send.moved, bytes);
+  lines_.parts_sent(1);
+  wiring_.mapped->filled.store(lines_.parts(), std::memory_order_release);
+  wiring_.endpoint->notify();
+  send.moved += bytes;
+  return true;
+}
+
+// As many parts as there is room for go out together: a call of the endpoint may be one to the kernel. Their
+// bytes stay in the shadow until the peer has consumed them.
 bool MessageSends::move_parts(Send& send) noexcept {
-  const uint32_t most = wiring_.mapped != nullptr ? 1 : kStreamParts;
   std::array<Transfer, kStreamParts> parts;
   uint32_t count = 0;
-  for (uint64_t at = send.moved; count < most && at < send.data.bytes && lines_.room_for_parts(count + 1);
-       count++) {
+  for (uint64_t at = send.moved;
+       count < kStreamParts && at < send.data.bytes && lines_.room_for_parts(count + 1); count++) {
     const size_t bytes = std::min<size_t>(kStreamPartBytes, send.data.bytes - at);
     parts[count] = part_of(send.data.data + at, bytes, count);
     at += bytes;
@@ -87,16 +102,13 @@ bool MessageSends::move_parts(Send& send) noexcept {
 
 // The i-th one from now on.
 Transfer MessageSends::part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept {
-  MessageFront* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
-  std::byte* part = wiring_.part(target, lines_.parts() + i);
+  std::byte* part = wiring_.part(wiring_.shadow, lines_.parts() + i);
   if (i >= parts_ready_) copy_bytes(part, from, bytes);
   Transfer t;
   t.signal = {uint16_t(wiring_.first_counter + 1), 1};
-  if (wiring_.mapped == nullptr) {
-    const auto at = uint64_t(part - reinterpret_cast<std::byte*>(target));
-    t.local = {part, bytes, wiring_.shadow_region};
-    t.remote = {wiring_.remote, wiring_.remote_offset + at, bytes};
-  }
+  const auto at = uint64_t(part - reinterpret_cast<std::byte*>(wiring_.shadow));
+  t.local = {part, bytes, wiring_.shadow_region};
+  t.remote = {wiring_.remote, wiring_.remote_offset + at, bytes};
   return t;
 }
 

@@ -109,6 +109,7 @@ class MessageReceives {
     uint64_t latest = 0;
   };
   static constexpr size_t kArrivals = kUnits + kMessageSends;
+  static constexpr uint32_t kPartLooks = 64;
   static constexpr size_t kShareBytes = 256 * 1024;  // that it copies in one go of messages that both copy
 
   uint16_t waiting_for(uint32_t tag) const noexcept;
@@ -136,6 +137,7 @@ class MessageReceives {
   bool copy_shared() noexcept;
   SharedCopy copy_of(const Coming& coming) const noexcept;
   bool land_parts(Coming& coming, uint64_t landed) noexcept;
+  bool has_part(uint64_t landed) noexcept;
 
   void end(uint16_t slot, size_t bytes) noexcept;
   void too_long(uint16_t slot, uint64_t bytes) noexcept;

@@ -266,8 +266,8 @@ bool MessageSends::finish_shared() noexcept {
 
 // A caller whose sends are done may poll no more, and the peer's receives end all the same.
 bool MessageSends::has_left(const Send& send) const noexcept {
-  return lines_.left(send.line) &&
-         (!send.streamed || wiring_.endpoint->sent(uint16_t(wiring_.first_counter + 1)));
+  return lines_.left(send.line) && (!send.streamed || wiring_.mapped != nullptr ||
+                                    wiring_.endpoint->sent(uint16_t(wiring_.first_counter + 1)));
 }
 
 void MessageSends::finish_left() noexcept {

@@ -19,6 +19,8 @@ class MessageSends {
   // Null: no room now.
   MessageRequest* start(uint32_t tag, const LocalSlice& data) noexcept;
   void release(MessageRequest* request) noexcept;
+  // Are no messages on their way?
+  bool idle() const noexcept { return queued_.empty() && moving_.empty() && shared_.empty(); }
 
   // Sends a short message without a request, and it has left. False: it cannot go so now. `waits`: its caller
   // would wait a moment for the peer to take it where it lies.
@@ -96,7 +98,9 @@ class MessageSends {
 
   bool move() noexcept;
   bool move_all(Send& send, bool& moved) noexcept;
+  bool move_some(Send& send) noexcept;  // false: not now
   bool move_piece(Send& send) noexcept;
+  bool fill_part(Send& send) noexcept;
   bool move_parts(Send& send) noexcept;
   Transfer part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept;
   uint32_t pieces(const Send& send) const noexcept;
