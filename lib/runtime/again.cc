@@ -22,12 +22,20 @@ bool Communicator::is_volley(const Prepared& p, const void* in, const void* out)
           (p.out_bytes == 0 || arena_->owns(out, p.out_bytes)));
 }
 
-// Nothing is to be found out, or made room for, but where its buffers lie.
-void Communicator::start_volley(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+// Is it done on the commons, by ranks with a core each, in one stride?
+bool Communicator::is_common(const Prepared& p, const void* in, const void* out) const noexcept {
+  return p.call.common && !policy_.crowded && p.in_bytes <= collectives::real::kCommonStride &&
+         p.out_bytes <= collectives::real::kCommonStride && machine_->ready_for_shared(p.call) &&
+         (p.in_bytes == 0 || arena_->owns(in, p.in_bytes)) &&
+         (p.out_bytes == 0 || arena_->owns(out, p.out_bytes));
+}
+
+// Of a volley, or on the commons. Nothing is to be found out, or made room for, but where its buffers lie.
+void Communicator::start_again(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
   collectives::real::Call& call = take_call(p, number);
   if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(in));
   if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(out);
-  if (p.volley.mapped) {
+  if (p.volley.mapped || !p.volley.made) {
     call.input = bound_of(call.input.data, p.in_bytes);
     call.output = bound_of(call.output.data, p.out_bytes);
     call.store = store_of(p);
@@ -37,15 +45,16 @@ void Communicator::start_volley(const Prepared& p, uint64_t number, const void* 
 
 bool Communicator::may_run_now(const plait_request& ready, const void* in, const void* out) const noexcept {
   const Prepared& p = *ready.prepared;
-  return head_ == nullptr && is_volley(p, in, out) && !p.network && !messages_.busy() && later_.number == 0 &&
-         !abort_.load(std::memory_order_relaxed) && !is_broken_.load(std::memory_order_acquire);
+  return head_ == nullptr && (is_volley(p, in, out) || is_common(p, in, out)) && !p.network &&
+         !messages_.busy() && later_.number == 0 && !abort_.load(std::memory_order_relaxed) &&
+         !is_broken_.load(std::memory_order_acquire);
 }
 
 // What start() and wait() do, for a call that others are likely to be in.
 bool Communicator::run_now(plait_request& ready, const void* in, void* out) noexcept {
   const Prepared& p = *ready.prepared;
   const uint64_t number = ++calls_;
-  if (p.volley.exchange.made ? exchange_now(p, number, in, out) : volley_now(p, number, in, out)) {
+  if (p.volley.exchange.made ? exchange_now(p, number, in, out) : machine_now(p, number, in, out)) {
     recorder_.finished(number);
     settle();
     return true;
@@ -60,8 +69,8 @@ bool Communicator::run_now(plait_request& ready, const void* in, void* out) noex
 }
 
 // False: it is the machine's, begun.
-bool Communicator::volley_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
-  start_volley(p, number, in, out);
+bool Communicator::machine_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+  start_again(p, number, in, out);
   if (!enter_gate()) return false;
   bool ended = machine_->step();
   record(number, p.id);
@@ -90,7 +99,7 @@ bool Communicator::exchange_now(const Prepared& p, uint64_t number, const void* 
     board_->gate.leave();
   }
   if (ended) return true;
-  start_volley(p, number, in, out);
+  start_again(p, number, in, out);
   if (sent) machine_->sent(x.sends);
   return false;
 }

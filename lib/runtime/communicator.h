@@ -153,8 +153,7 @@ class Communicator {
   // Of run_now(): the first have no pause, which may take longer than a line to the other core (40 ns).
   static constexpr uint32_t kLooksNow = 256, kEagerLooks = 4;
   static constexpr uint32_t kModest = 32, kSpreadEvery = 1024;  // operations
-  static constexpr size_t kShapes = 64;           // remembered; a power of two
-  static constexpr size_t kReady = 16;            // requests kept ready for calls like theirs; a power of two
+  static constexpr size_t kShapes = 64, kReady = 16;  // remembered; requests kept ready; powers of two
   static constexpr uint32_t kLookAround = 8;      // polls of messages
   static constexpr uint32_t kOrderlyEvery = 64;  // of so many short messages, one takes a request
   static constexpr uint32_t kMostStrangeLooks = 200;
@@ -218,8 +217,9 @@ class Communicator {
   void begin(plait_request* request) noexcept;
   void launch(plait_request* request) noexcept;
   bool is_volley(const Prepared& p, const void* in, const void* out) const noexcept;
-  void start_volley(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
-  bool volley_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
+  bool is_common(const Prepared& p, const void* in, const void* out) const noexcept;
+  void start_again(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
+  bool machine_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
   bool exchange_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
   static collectives::Store store_of(const Prepared& p) noexcept;
   collectives::real::Bound bound_of(std::byte* data, size_t bytes) const noexcept;

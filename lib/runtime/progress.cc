@@ -71,7 +71,7 @@ void Communicator::launch(plait_request* request) noexcept {
   const Prepared& p = *request->prepared;
   request->state = plait_request::State::running;
   if (request->factor == nullptr && is_volley(p, request->args.in, request->args.out)) {
-    start_volley(p, request->number, request->args.in, request->args.out);
+    start_again(p, request->number, request->args.in, request->args.out);
     return begin_moving();
   }
   collectives::real::Call& call = take_call(p, request->number);

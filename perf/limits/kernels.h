@@ -38,16 +38,18 @@ inline void store(float* p, Wide v) {
 
 inline void finish_stores() { __builtin_ia32_sfence(); }
 
-// outs[*][i] = ins[0][i] + ... + ins[Ins - 1][i], from `from` up to `to`. The pointers are copied, or they
-// would be read again after each store.
-template <int Ins, int Outs, Store How>
+// outs[*][i] = ins[0][i] + ... + ins[Ins - 1][i], from `from` up to `to`; Down: the last line first. The
+// pointers are copied, or they would be read again after each store.
+template <int Ins, int Outs, Store How, bool Down = false>
 void sum(const float* const* ins, float* const* outs, size_t from, size_t to) {
   const float* in[Ins];
   float* out[Outs];
   for (int q = 0; q < Ins; ++q) in[q] = ins[q];
   for (int q = 0; q < Outs; ++q) out[q] = outs[q];
+  const size_t end = to > from ? from + (to - from) / kLine * kLine : from;
   size_t i = from;
-  for (; i + kLine <= to; i += kLine) {
+  for (size_t at = from; at < end; at += kLine) {
+    i = Down ? end - kLine - (at - from) : at;
     Wide all[kLine / kWide];
     for (size_t k = 0; k < kLine / kWide; ++k) {
       all[k] = load(in[0] + i + k * kWide);
@@ -56,7 +58,7 @@ void sum(const float* const* ins, float* const* outs, size_t from, size_t to) {
     for (size_t k = 0; k < kLine / kWide; ++k)
       for (int q = 0; q < Outs; ++q) store<How>(out[q] + i + k * kWide, all[k]);
   }
-  for (; i < to; ++i) {
+  for (i = end; i < to; ++i) {
     float all = in[0][i];
     for (int q = 1; q < Ins; ++q) all += in[q][i];
     for (int q = 0; q < Outs; ++q) out[q][i] = all;

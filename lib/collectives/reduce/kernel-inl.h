@@ -145,11 +145,11 @@ HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks,
   }
 }
 
-// Lines of N operands to kOutputs outputs, from the byte offset `at` on. What a turn of the loop costs
-// decides how many lines are on their way at once, so it has nothing but them: no pointer is read again, as
-// it would be between stores of any type. A line a turn, since more of them mix the stores of several: from
-// memory, out of place, two take half as long again.
-template <class Lanes, class Op, uint32_t N, uint32_t kOutputs, bool kStream>
+// Lines of N operands to kOutputs outputs, from the byte offset `at` on; kDown: the last one first. What a
+// turn of the loop costs decides how many lines are on their way at once, so it has nothing but them: no
+// pointer is read again, as it would be between stores of any type. A line a turn, since more of them mix the
+// stores of several: from memory, out of place, two take half as long again.
+template <class Lanes, class Op, uint32_t N, uint32_t kOutputs, bool kStream, bool kDown = false>
 HWY_INLINE size_t fold_lines(const Inputs<N>& in, const Fold& fold, size_t at, size_t bytes) {
   constexpr size_t K = Lanes::kLanes;
   constexpr size_t V = K * sizeof(typename Lanes::Element);
@@ -158,19 +158,26 @@ HWY_INLINE size_t fold_lines(const Inputs<N>& in, const Fold& fold, size_t at, s
   const Inputs<N> from = in;
   std::byte* outputs[kOutputs];
   for (uint32_t k = 0; k < kOutputs; k++) outputs[k] = fold.outputs[k];
-  for (; at + kVectors * V <= bytes; at += kVectors * V) {
+  const auto fold_line = [&](size_t line) HWY_ATTR {
     Acc acc[kVectors];
-    for (size_t i = 0; i < kVectors; i++) acc[i] = folded<Lanes, Op, K>(from, 0, at + i * V);
+    for (size_t i = 0; i < kVectors; i++) acc[i] = folded<Lanes, Op, K>(from, 0, line + i * V);
     for (size_t i = 0; i < kVectors; i++) {
       for (uint32_t k = 0; k < kOutputs; k++) {
         if constexpr (kStream) {
-          Lanes::template stream<K>(acc[i], outputs[k] + at + i * V);
+          Lanes::template stream<K>(acc[i], outputs[k] + line + i * V);
         } else {
-          Lanes::template store<K>(acc[i], outputs[k] + at + i * V);
+          Lanes::template store<K>(acc[i], outputs[k] + line + i * V);
         }
       }
     }
+  };
+  constexpr size_t kTurn = kVectors * V;
+  if constexpr (kDown) {
+    const size_t all = bytes > at ? (bytes - at) / kTurn * kTurn : 0;
+    for (size_t line = at + all; line > at;) fold_line(line -= kTurn);
+    return at + all;
   }
+  for (; at + kTurn <= bytes; at += kTurn) fold_line(at);
   return at;
 }
 
@@ -179,6 +186,10 @@ HWY_INLINE size_t fold_lines(const Inputs<N>& in, const Fold& fold, size_t at, s
 template <class Lanes, class Op, uint32_t N>
 HWY_INLINE size_t fold_plain_lines(const Inputs<N>& in, const Fold& fold, size_t at, size_t bytes) {
   if constexpr (N == 2) {
+    if constexpr (std::is_same_v<Op, Sum>) {
+      if (fold.down && fold.output_count == 2)
+        return fold_lines<Lanes, Op, 2, 2, false, true>(in, fold, at, bytes);
+    }
     if (fold.output_count == 1) return fold_lines<Lanes, Op, 2, 1, false>(in, fold, at, bytes);
     if (fold.output_count == 2) return fold_lines<Lanes, Op, 2, 2, false>(in, fold, at, bytes);
   } else if constexpr (std::is_same_v<Op, Sum>) {

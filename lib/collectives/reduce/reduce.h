@@ -66,6 +66,7 @@ struct Fold {
   uint32_t own = kNoOperand;     // scaled_kernel: which operand is a contribution that is yet to be scaled
   const Operator* op = nullptr;  // scaled_kernel, user_kernel
   uint32_t cached = 0;           // Store::stream: so many first outputs are stored plainly all the same
+  bool down = false;             // from the end on, where that is worth its code; the result is the same
 };
 constexpr uint32_t kMaxOperands = 64;
 

@@ -89,6 +89,7 @@ struct Shape {
   bool in_place;
   uint32_t ranks;
   uint32_t cached = 0;
+  bool down = false;
 };
 
 template <class T>
@@ -118,7 +119,8 @@ void check(Dtype dtype, ReduceOp op, const Shape& s, const std::vector<std::vect
           .count = count,
           .ranks = s.ranks,
           .store = s.store,
-          .cached = s.cached});
+          .cached = s.cached,
+          .down = s.down});
 
   for (uint32_t k = 0; k < s.outputs; k++) {
     auto& o = s.in_place && k == 0 ? in[s.operands - 1] : out[k];
@@ -139,8 +141,11 @@ std::vector<Shape> shapes(uint32_t operands, size_t element, uint32_t ranks) {
     if (outputs == 4 && operands != 4) continue;
     for (Store store : {Store::plain, Store::prefetch, Store::stream}) {
       for (bool in_place : {false, true}) {
-        for (auto [offset, skew] : kPlaces)
+        for (auto [offset, skew] : kPlaces) {
           all.push_back({operands, outputs, store, offset, skew, in_place, ranks});
+          if (store == Store::plain)
+            all.push_back({operands, outputs, store, offset, skew, in_place, ranks, 0, true});
+        }
         if (store == Store::stream) {
           for (uint32_t cached : {1u, outputs})
             all.push_back({operands, outputs, store, 0, element, in_place, ranks, cached});

@@ -32,9 +32,12 @@ class Machine {
   Status prepare(const Call& call);
   // Is there room for it already?
   bool ready_for(const Call& call) const noexcept {
+    return ready_for_shared(call) && (!wants_stage(call) || has_stage());
+  }
+  // The same if the call's buffers are in shared memory.
+  bool ready_for_shared(const Call& call) const noexcept {
     return call.schedule == ready_for_ && call.codec == ready_codec_ &&
-           call.layout.largest_segment_bytes() <= ready_bytes_ && call.layout.segments <= ready_segments_ &&
-           (!wants_stage(call) || has_stage());
+           call.layout.largest_segment_bytes() <= ready_bytes_ && call.layout.segments <= ready_segments_;
   }
   // The call to run next, to be filled in while nothing is running.
   Call& call() noexcept { return call_; }

@@ -29,8 +29,12 @@ void Machine::fold_common(size_t from, size_t bytes) noexcept {
     inputs[r] = common_.inputs[r] + from;
     outputs[r] = common_.outputs[r] + from;
   }
-  call_.fold({inputs, ranks, outputs, ranks, bytes >> call_.layout.element_shift, call_.ranks, call_.store,
-              kNoOperand, &call_.op});
+  Fold fold{inputs,      ranks,       outputs,    ranks,    bytes >> call_.layout.element_shift,
+            call_.ranks, call_.store, kNoOperand, &call_.op};
+  // A core fetches lines beyond those that it reads one after the other. The first share is folded away from
+  // the next one, whose lines these would be: its rank would have to fetch them back.
+  fold.down = call_.schedule->program.rank == 0;
+  call_.fold(fold);
 }
 
 std::pair<size_t, size_t> Machine::common_share(size_t rank) const noexcept {
