@@ -273,6 +273,32 @@ TEST(Again, IsRightWhereverBuffersLie) {
   }
 }
 
+// What a call is prepared as takes the place of what another one was: so many kinds that all places are taken
+// again, short ones by longer ones.
+TEST(Again, IsRightInThePlaceOfAnotherCall) {
+  for (int ranks : {2, 3}) {
+    const std::string job = fresh_job();
+    run_ranks(processes(ranks), [&](int rank, int size) -> std::string {
+      Comm c(job, rank, size);
+      if (c.status != PLAIT_OK) return c.error;
+      Both memory(kMost * kMostRanks);
+      if (memory.arena == nullptr) return c.last();
+      Caller caller(c.comm, rank, size);
+      int32_t* const in = memory.of(false);
+      caller.place(in, in);
+      std::string bad;
+      for (int round = 0; round < 6000 && bad.empty();) {
+        const auto k = size_t(round / 6);
+        for (size_t count : {1 + k % 28, 300 + k % 97 * 64}) {
+          const Shape shape{.kind = Kind::allreduce, .count = count, .in_place = true};
+          for (int times = 0; times < 3 && bad.empty(); times++) bad = caller.run(shape, round++);
+        }
+      }
+      return bad;
+    });
+  }
+}
+
 // There plain memory goes by the arena, as long as it is not large, for some calls and not for others.
 TEST(Again, IsRightWhereRanksShareACore) {
   const unsigned seed = fresh_seed();
