@@ -109,7 +109,7 @@ class MessageReceives {
     uint64_t latest = 0;
   };
   static constexpr size_t kArrivals = kUnits + kMessageSends;
-  static constexpr uint32_t kPartLooks = 64;
+  static constexpr uint32_t kPartLooks = 64;         // for the next part, where the peer maps them
   static constexpr size_t kShareBytes = 256 * 1024;  // that it copies in one go of messages that both copy
 
   uint16_t waiting_for(uint32_t tag) const noexcept;
