@@ -92,12 +92,13 @@ rounds() {
     grep -q "^$1,$count," "$results" || break # nobody was chosen
   done
   echo "fact,rounds,$1,$count" >>"$results"
+  ((count > 0)) || echo "# $1: no time was left: a larger REPORT_MINUTES, or fewer REPORT_SECTIONS, leave some"
 }
 
 # section NAME RANKS WHERE ENVIRONMENT CHOICE POINTS SECONDS
 section() {
   local v start=$SECONDS choice=$5
-  echo "# $1: $2 ranks, $7 s"
+  echo "# $1: $2 ranks"
   export BENCH_PIN
   BENCH_PIN=$(pin_for "$2")
   for v in $4; do export "${v?}"; done
@@ -153,7 +154,7 @@ counted() {
 }
 
 report() {
-  local name share rest ranks where envs choice its seconds
+  local name share rest ranks where envs choice its seconds begun
   deadline=$((SECONDS + ${REPORT_MINUTES:-28} * 60 - 20))
   results=$OUT/report-$(date +%Y%m%d-%H%M%S).csv
   export PEERS_WAIT=${PEERS_WAIT:-5}
@@ -173,7 +174,9 @@ report() {
     shares_left=$((shares_left - share))
     its=${rest##*|} rest=${rest%|*}
     IFS='|' read -r ranks where envs choice <<<"$rest"
+    begun=$SECONDS
     (section "$name" "$ranks" "$where" "$envs" "$choice" "$its" "$seconds") </dev/null || echo "# $name: no results"
+    echo "# $name: took $((SECONDS - begun)) s of $seconds"
   done < <(sections | grep -E "^(${REPORT_SECTIONS:-[^|]*})\|")
   {
     [ ! -s "$BENCH_NEAR" ] || echo "fact,near,$(od -An -tf8 -N24 -w24 "$BENCH_NEAR" | xargs | tr ' ' ,),$(od -An -tu8 -j24 "$BENCH_NEAR" | tr -d ' ')"

@@ -157,7 +157,7 @@ def verdicts(results):
                 worst.setdefault(what, []).append((met, b, measured))
         for what, points in worst.items():
             missed = [p for p in points if not p[0]]
-            shown = ", ".join(f"{m} ({size_text(b)})" for _, b, m in (missed or points)[:6])
+            shown = ", ".join(f"{m} ({size_text(b)})" for _, b, m in missed or points)
             rows.append([f"{aim.section}, {aim.collective}", NAMES[aim.plait], what, shown, "missed" if missed else "met"])
     return table(["section", "memory", "asked", "measured (where missed, else all)", ""], rows + against_the_line(results))
 
