@@ -14,12 +14,11 @@ namespace plait::runtime {
 
 namespace {
 
-struct Group {
-  int depth = 0;
-  std::vector<plait_request*> requests;
-};
-thread_local Group open_group;
-// Threads with one: asking for a thread's own costs more than all else that a call asks.
+// Of this thread's group. The depth by itself is a word that needs no construction: every call in a group asks
+// for it.
+constinit thread_local int depth = 0;
+thread_local std::vector<plait_request*> deferred;
+// Threads with a group: asking for a thread's own costs more than all else that a call asks.
 std::atomic<uint32_t> open_groups{0};
 
 // Every request of one communicator moves while any of them is waited for; several communicators take turns.
@@ -53,12 +52,12 @@ plait_status end_all(const std::vector<plait_request*>& requests) noexcept {
 
 }  // namespace
 
-bool in_group() noexcept { return open_groups.load(std::memory_order_relaxed) != 0 && open_group.depth > 0; }
+bool in_group() noexcept { return open_groups.load(std::memory_order_relaxed) != 0 && depth > 0; }
 
-void defer(plait_request* request) { open_group.requests.push_back(request); }
+void defer(plait_request* request) { deferred.push_back(request); }
 
 void forget_deferred(const Communicator* comm) noexcept {
-  std::erase_if(open_group.requests, [&](const plait_request* r) { return r->comm == comm; });
+  std::erase_if(deferred, [&](const plait_request* r) { return r->comm == comm; });
 }
 
 }  // namespace plait::runtime
@@ -71,23 +70,23 @@ extern "C" {
 plait_status plait_group_begin(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  if (open_group.depth++ == 0) open_groups.fetch_add(1, std::memory_order_relaxed);
+  if (depth++ == 0) open_groups.fetch_add(1, std::memory_order_relaxed);
   return PLAIT_OK;
 }
 
 plait_status plait_group_end(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  if (open_group.depth == 0)
+  if (depth == 0)
     return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
-  if (--open_group.depth > 0) return PLAIT_OK;
+  if (--depth > 0) return PLAIT_OK;
   open_groups.fetch_sub(1, std::memory_order_relaxed);
-  if (open_group.requests.empty()) return PLAIT_OK;
-  auto requests = std::exchange(open_group.requests, {});
+  if (deferred.empty()) return PLAIT_OK;
+  auto requests = std::exchange(deferred, {});
   wait_all(requests);
   const plait_status status = end_all(requests);
   requests.clear();
-  open_group.requests = std::move(requests);  // for its memory
+  deferred = std::move(requests);  // for its memory
   return status;
 }
 

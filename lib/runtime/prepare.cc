@@ -262,7 +262,8 @@ Status Communicator::fill(const Args& args, Prepared& p) {
   const size_t element = collectives::size_of(a.dtype);
   const Extents most = extents_of(a, rank, size);
   p.in_place = in_place(a, rank);
-  p.connected = p.network = p.volley.made = p.volley.exchange.made = false;
+  p.connected = p.network = false;
+  p.volley.forget();
   p.in_bytes = size_t(most.in) * element;
   p.out_bytes = size_t(most.out) * element;
 

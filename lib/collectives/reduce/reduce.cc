@@ -8,28 +8,6 @@
 
 namespace plait::collectives {
 
-size_t size_of(Dtype dtype) noexcept {
-  switch (dtype) {
-    case Dtype::int8:
-    case Dtype::uint8:
-    case Dtype::float8_e4m3:
-    case Dtype::float8_e5m2:
-      return 1;
-    case Dtype::float16:
-    case Dtype::bfloat16:
-      return 2;
-    case Dtype::int32:
-    case Dtype::uint32:
-    case Dtype::float32:
-      return 4;
-    case Dtype::int64:
-    case Dtype::uint64:
-    case Dtype::float64:
-      return 8;
-  }
-  return 0;
-}
-
 FoldKernel fold_kernel(Dtype dtype, ReduceOp op) noexcept {
   for (auto family : {float_kernel, half_kernel, quarter_kernel, integer_kernel, byte_kernel}) {
     if (FoldKernel kernel = family(dtype, op)) return kernel;

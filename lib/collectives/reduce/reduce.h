@@ -15,7 +15,27 @@ constexpr int kDtypes = 12;
 enum class ReduceOp : int32_t { sum = 0, prod = 1, max = 2, min = 3, avg = 4 };
 constexpr int kReduceOps = 5;
 
-size_t size_of(Dtype dtype) noexcept;
+constexpr size_t size_of(Dtype dtype) noexcept {
+  switch (dtype) {
+    case Dtype::int8:
+    case Dtype::uint8:
+    case Dtype::float8_e4m3:
+    case Dtype::float8_e5m2:
+      return 1;
+    case Dtype::float16:
+    case Dtype::bfloat16:
+      return 2;
+    case Dtype::int32:
+    case Dtype::uint32:
+    case Dtype::float32:
+      return 4;
+    case Dtype::int64:
+    case Dtype::uint64:
+    case Dtype::float64:
+      return 8;
+  }
+  return 0;
+}
 
 // How results are stored.
 enum class Store : uint8_t {

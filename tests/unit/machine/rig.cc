@@ -148,7 +148,7 @@ Status Rank::run(Call call, bool in_place) {
   call.tag = 0xabcde00u + (uint32_t(number_) & 0x3f) * 2;
   call.input = bound(in_place ? 1 : 0);
   call.output = bound(1);
-  volley_.made = false;
+  volley_.forget();
   // Who runs a round so, and who does not, is no matter to the others.
   if ((number_ + uint64_t(rank_)) % 2 == 0) call.volley = &volley_;
   PLAIT_TRY(machine_->prepare(call));

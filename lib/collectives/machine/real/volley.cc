@@ -15,17 +15,14 @@ Here Machine::here(Place place) const noexcept { return {&bound(place.in()), uin
 // Of a round. Later calls need nothing that prepare() made room for, as they keep nothing in scratch (a
 // barrier has it, and no bytes to keep). False: it is none.
 bool Machine::make_volley(bool mapped) noexcept {
-  const bool keeps = call_.schedule->scratch > 0 && call_.layout.largest_segment_bytes() > 0;
-  if (call_.volley == nullptr || keeps) return false;
+  if (call_.volley == nullptr) return false;
   const Schedule& s = *call_.schedule;
   Volley& v = *call_.volley;
-  if (v.sends.capacity() < s.round.size() || v.folds.capacity() < s.round.size() ||
+  v.forget();
+  const bool keeps = s.scratch > 0 && call_.layout.largest_segment_bytes() > 0;
+  if (keeps || v.sends.capacity() < s.round.size() || v.folds.capacity() < s.round.size() ||
       v.operands.capacity() < s.sources.size())
     return false;
-  v.made = false;
-  v.sends.clear();
-  v.operands.clear();
-  v.folds.clear();
   v.mapped = v.copies = mapped;
   const size_t most = call_.network ? kLinePayload : kInlineMappedBytes;  // a line each
   window_[0].segment = 0;
@@ -48,7 +45,6 @@ bool Machine::make_volley(bool mapped) noexcept {
                             is_here ? here(sources[k].place) : Here{}, peer});
     }
   }
-  v.exchange = {};
   if (!mapped && !call_.network) make_exchange();
   return v.made = true;
 }

@@ -47,6 +47,14 @@ struct Volley {
     bool beside;             // of lines: what comes lies beside them
     collectives::Fold work;  // without buffers
   };
+  // Of a call that is prepared anew: nothing of an earlier one holds. The room that was made stays.
+  void forget() noexcept {
+    made = mapped = copies = false;
+    exchange = {};
+    sends.clear();
+    operands.clear();
+    folds.clear();
+  }
   bool made = false, mapped = false;
   bool copies = false;  // mapped: all that is sent would fit a line or a part, did it not lie mapped
   Exchange exchange;    // not mapped
