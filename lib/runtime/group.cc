@@ -14,12 +14,28 @@ namespace plait::runtime {
 
 namespace {
 
-// Of this thread's group. The depth by itself is a word that needs no construction: every call in a group asks
-// for it.
-constinit thread_local int depth = 0;
-thread_local std::vector<plait_request*> deferred;
-// Threads with a group: asking for a thread's own costs more than all else that a call asks.
-std::atomic<uint32_t> open_groups{0};
+constexpr auto relaxed = std::memory_order_relaxed;
+
+void open_group() noexcept {
+  ThreadPlace nobody = kNobody;
+  if (!only_group.compare_exchange_strong(nobody, this_thread(), relaxed))
+    only_group.store(kSeveral, relaxed);
+}
+
+void close_group() noexcept {
+  ThreadPlace mine = this_thread();
+  only_group.compare_exchange_strong(mine, kNobody, relaxed);
+}
+
+// This thread's. Where it ends within a group, another one may come to lie where it was.
+struct Group {
+  int depth = 0;
+  std::vector<plait_request*> deferred;
+  ~Group() {
+    if (depth > 0) close_group();
+  }
+};
+thread_local Group group;
 
 // Every request of one communicator moves while any of them is waited for; several communicators take turns.
 void wait_all(const std::vector<plait_request*>& requests) noexcept {
@@ -52,12 +68,12 @@ plait_status end_all(const std::vector<plait_request*>& requests) noexcept {
 
 }  // namespace
 
-bool in_group() noexcept { return open_groups.load(std::memory_order_relaxed) != 0 && depth > 0; }
+bool has_depth() noexcept { return group.depth > 0; }
 
-void defer(plait_request* request) { deferred.push_back(request); }
+void defer(plait_request* request) { group.deferred.push_back(request); }
 
 void forget_deferred(const Communicator* comm) noexcept {
-  std::erase_if(deferred, [&](const plait_request* r) { return r->comm == comm; });
+  std::erase_if(group.deferred, [&](const plait_request* r) { return r->comm == comm; });
 }
 
 }  // namespace plait::runtime
@@ -70,23 +86,22 @@ extern "C" {
 plait_status plait_group_begin(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  if (depth++ == 0) open_groups.fetch_add(1, std::memory_order_relaxed);
+  if (group.depth++ == 0) open_group();
   return PLAIT_OK;
 }
 
 plait_status plait_group_end(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  if (depth == 0)
-    return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
-  if (--depth > 0) return PLAIT_OK;
-  open_groups.fetch_sub(1, std::memory_order_relaxed);
-  if (deferred.empty()) return PLAIT_OK;
-  auto requests = std::exchange(deferred, {});
+  if (group.depth == 0) return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
+  if (--group.depth > 0) return PLAIT_OK;
+  close_group();
+  if (group.deferred.empty()) return PLAIT_OK;
+  auto requests = std::exchange(group.deferred, {});
   wait_all(requests);
   const plait_status status = end_all(requests);
   requests.clear();
-  deferred = std::move(requests);  // for its memory
+  group.deferred = std::move(requests);  // for its memory
   return status;
 }
 
