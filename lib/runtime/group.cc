@@ -14,17 +14,15 @@ namespace plait::runtime {
 
 namespace {
 
-constexpr auto relaxed = std::memory_order_relaxed;
-
 void open_group() noexcept {
   ThreadPlace nobody = kNobody;
-  if (!only_group.compare_exchange_strong(nobody, this_thread(), relaxed))
-    only_group.store(kSeveral, relaxed);
+  if (!only_group.compare_exchange_strong(nobody, this_thread(), std::memory_order_relaxed))
+    only_group.store(kSeveral, std::memory_order_relaxed);
 }
 
 void close_group() noexcept {
   ThreadPlace mine = this_thread();
-  only_group.compare_exchange_strong(mine, kNobody, relaxed);
+  only_group.compare_exchange_strong(mine, kNobody, std::memory_order_relaxed);
 }
 
 // This thread's. Where it ends within a group, another one may come to lie where it was.
@@ -35,7 +33,7 @@ struct Group {
     if (depth > 0) close_group();
   }
 };
-thread_local Group group;
+thread_local Group own_group;
 
 // Every request of one communicator moves while any of them is waited for; several communicators take turns.
 void wait_all(const std::vector<plait_request*>& requests) noexcept {
@@ -68,12 +66,12 @@ plait_status end_all(const std::vector<plait_request*>& requests) noexcept {
 
 }  // namespace
 
-bool has_depth() noexcept { return group.depth > 0; }
+bool has_depth() noexcept { return own_group.depth > 0; }
 
-void defer(plait_request* request) { group.deferred.push_back(request); }
+void defer(plait_request* request) { own_group.deferred.push_back(request); }
 
 void forget_deferred(const Communicator* comm) noexcept {
-  std::erase_if(group.deferred, [&](const plait_request* r) { return r->comm == comm; });
+  std::erase_if(own_group.deferred, [&](const plait_request* r) { return r->comm == comm; });
 }
 
 }  // namespace plait::runtime
@@ -86,22 +84,23 @@ extern "C" {
 plait_status plait_group_begin(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  if (group.depth++ == 0) open_group();
+  if (own_group.depth++ == 0) open_group();
   return PLAIT_OK;
 }
 
 plait_status plait_group_end(void) {
   Status ready = check_ready();
   if (!ready.ok()) return report(ready);
-  if (group.depth == 0) return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
-  if (--group.depth > 0) return PLAIT_OK;
+  if (own_group.depth == 0)
+    return report({Code::state, "plait_group_end: no plait_group_begin came before it"});
+  if (--own_group.depth > 0) return PLAIT_OK;
   close_group();
-  if (group.deferred.empty()) return PLAIT_OK;
-  auto requests = std::exchange(group.deferred, {});
+  if (own_group.deferred.empty()) return PLAIT_OK;
+  auto requests = std::exchange(own_group.deferred, {});
   wait_all(requests);
   const plait_status status = end_all(requests);
   requests.clear();
-  group.deferred = std::move(requests);  // for its memory
+  own_group.deferred = std::move(requests);  // for its memory
   return status;
 }
 
