@@ -43,6 +43,7 @@ Share share_of(std::span<const Seat> seats, size_t mine) {
       if (known && !may_overlap(seats[r].cpus, all)) continue;
       counted[r] = grew = true;
       share.ranks++;
+      share.before += r < mine ? 1 : 0;
       known = known && CPU_COUNT(&seats[r].cpus) != 0;
       CPU_OR(&all, &all, &seats[r].cpus);
     }
@@ -75,12 +76,17 @@ int32_t fewest_cores(std::span<const Seat> seats, std::span<const int32_t> host_
   return fewest;
 }
 
-void nudge(int32_t rank) noexcept {
+int32_t first_core(const Share& share, int32_t near, int32_t local) noexcept {
+  if (share.ranks <= near) return local;
+  return int32_t(int64_t(share.before) * share.cores / share.ranks);
+}
+
+void nudge(int32_t core) noexcept {
   cpu_set_t old, one;
   if (sched_getaffinity(0, sizeof old, &old) != 0) return;
   const int cores = CPU_COUNT(&old);
   if (cores <= 0) return;
-  int skip = rank % cores;
+  int skip = core % cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
     if (!CPU_ISSET(cpu, &old) || skip-- > 0) continue;
     CPU_ZERO(&one);

@@ -128,7 +128,7 @@ Status Communicator::join(uint32_t epoch) {
   if (!group.ok()) return group.status();
   group_ = std::move(group).value();
   PLAIT_TRY(settle_in(bounds));
-  if (policy_.crowded) nudge(config_.local_rank >= 0 ? config_.local_rank : config_.rank);
+  if (policy_.crowded) nudge(first_core(share_, levels_.near, config_.place()));
   return {};
 }
 

@@ -107,7 +107,7 @@ void Communicator::begin_moving() noexcept { network_ ? void(advance_collectives
 // even.
 void Communicator::spread() noexcept {
   const int32_t most = (share_.ranks + share_.cores - 1) / std::max(share_.cores, 1);
-  if (machine_->ranks_on_core() > most) nudge(config_.local_rank >= 0 ? config_.local_rank : config_.rank);
+  if (machine_->ranks_on_core() > most) nudge(first_core(share_, levels_.near, config_.place()));
 }
 
 // Tells peers, and the flight recorder, what the running operation is. They look when they have waited long,

@@ -61,6 +61,28 @@ TEST(Cores, WhatIsNotKnownIsAllCoresOrNobodyElse) {
   for (size_t r = 0; r < 3; r++) EXPECT_EQ(share_of(more, r).ranks, 3) << "rank " << r;
 }
 
+std::vector<int32_t> first_cores(const std::vector<Seat>& seats, int32_t near) {
+  std::vector<int32_t> cores;
+  for (size_t r = 0; r < seats.size(); r++)
+    cores.push_back(first_core(share_of(seats, r), near, int32_t(r) % near));
+  return cores;
+}
+
+TEST(Cores, RanksOfAHostBeginOnOneEach) {
+  const std::vector<int32_t> alone = {0, 1, 2, 3}, two = {0, 1, 0, 1};
+  EXPECT_EQ(first_cores(std::vector<Seat>(4, seat(1, {0, 1})), 4), alone);
+  const Seat here = seat(1, {0}), there = seat(2, {0});
+  EXPECT_EQ(first_cores({here, here, there, there}, 2), two);
+}
+
+TEST(Cores, RanksOfAHostBeginOnTheSameWhereHostsShareThem) {
+  const std::vector<int32_t> two = {0, 0, 1, 1}, three = {0, 0, 0, 1, 1, 1}, wide = {0, 0, 1, 2, 2, 3};
+  const Seat here = seat(1, {0, 1});
+  EXPECT_EQ(first_cores(std::vector<Seat>(4, here), 2), two);
+  EXPECT_EQ(first_cores(std::vector<Seat>(6, here), 2), three);
+  EXPECT_EQ(first_cores(std::vector<Seat>(6, seat(1, {0, 1, 2, 3})), 2), wide);
+}
+
 TEST(Cores, ThisThreadHasSome) {
   const Seat mine = my_seat();
   EXPECT_NE(mine.kernel, 0U);
