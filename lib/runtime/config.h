@@ -15,6 +15,7 @@ namespace plait::runtime {
 struct Config {
   int32_t rank = 0, size = 1;
   int32_t local_rank = -1;  // among the ranks of its host; -1: not told
+  // The same, where it is told; else ranks are taken to be of one host.
   int32_t place() const noexcept { return local_rank >= 0 ? local_rank : rank; }
   std::string job;
   std::string host_id;  // empty: found out

@@ -40,7 +40,7 @@ int32_t fewest_cores(std::span<const Seat> seats, std::span<const int32_t> host_
 
 // The core to begin on, of those that a rank may use, counted from 0 and around: each rank of a host on
 // another one. Where hosts share cores (containers), those of a host together: what they tell each other most
-// often then needs no other core (2 hosts of 2 ranks on 2 cores: 31 instead of 38 us for 8 bytes). `near`:
+// often then needs no other core (2 hosts of 2 ranks on 2 cores: 29 instead of 41 us for 8 bytes). `near`:
 // the ranks of its host, `local`: its number among them.
 int32_t first_core(const Share& share, int32_t near, int32_t local) noexcept;
 
