@@ -6,6 +6,7 @@
 #include "runtime/config.h"
 #include "runtime/group.h"
 #include "runtime/library.h"
+#include "runtime/short_messages.h"
 
 using namespace plait;
 using namespace plait::runtime;
@@ -69,13 +70,19 @@ plait_status prepare(plait_comm* handle, const Call& call, Mode mode, plait_requ
   return PLAIT_OK;
 }
 
-// Is nothing wrong with it, and nothing special?
-bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait_dtype dtype, int32_t peer,
-               int32_t tag, const plait_call_config* config) {
+// Is nothing wrong with the call, and nothing special?
+[[gnu::always_inline]] inline bool is_simple(const plait_comm* handle, const void* buffer, size_t count,
+                                             plait_dtype dtype, int32_t peer, int32_t tag,
+                                             const plait_call_config* config) {
   constexpr size_t kMostElements = size_t(1) << 56;  // whatever their size
   return handle != nullptr && handle->magic == plait_comm::kMagic && !forked() && config == nullptr &&
          unsigned(dtype) < unsigned(collectives::kDtypes) && peer >= 0 && peer < handle->impl->size() &&
-         tag >= 0 && count < kMostElements && (buffer != nullptr || count == 0) && !handle->impl->is_broken();
+         tag >= 0 && count < kMostElements && (buffer != nullptr || count == 0);
+}
+
+// Of so many elements of a dtype that is one.
+inline size_t bytes_of(size_t count, plait_dtype dtype) noexcept {
+  return count * collectives::size_of(collectives::Dtype(dtype));
 }
 
 // What is given stays in registers: a load that takes two stores at once, of a struct's members that were
@@ -86,10 +93,10 @@ bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait
                                                  int32_t tag, const plait_call_config* config,
                                                  plait_request** out) {
   plait_request* request = nullptr;
-  if (is_simple(handle, buffer, count, dtype, peer, tag, config)) [[likely]] {
+  if (is_simple(handle, buffer, count, dtype, peer, tag, config) && !handle->impl->is_broken()) [[likely]] {
     Communicator& comm = *handle->impl;
     auto* const data = static_cast<std::byte*>(buffer);
-    const size_t bytes = count * collectives::size_of(collectives::Dtype(dtype));
+    const size_t bytes = bytes_of(count, dtype);
     if (out != nullptr || in_group()) {
       size_t moved = bytes;
       if (kind == Letter::Kind::send ? comm.send_now(peer, tag, data, bytes, false)
@@ -110,6 +117,46 @@ bool is_simple(const plait_comm* handle, const void* buffer, size_t count, plait
   return runtime::start(*handle->impl, request, out);
 }
 
+// As plait_send and plait_recv, which end with one of them.
+[[gnu::noinline]] plait_status start_send(plait_comm* comm, const void* buffer, size_t count,
+                                          plait_dtype dtype, int32_t peer, int32_t tag,
+                                          const plait_call_config* config, plait_request** request) {
+  return start("plait_send", Letter::Kind::send, comm, const_cast<void*>(buffer), count, dtype, peer, tag,
+               config, request);
+}
+[[gnu::noinline]] plait_status start_receive(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype,
+                                             int32_t peer, int32_t tag, const plait_call_config* config,
+                                             plait_request** request) {
+  return start("plait_recv", Letter::Kind::receive, comm, buffer, count, dtype, peer, tag, config, request);
+}
+
+// The same where is_inline(). What it knows of `count` the compiler is told.
+constexpr size_t kInlineElements = transport::kInlineBytes / 8;  // whatever they are
+[[gnu::noinline]] plait_status send_inline(plait_comm* comm, const void* buffer, size_t count,
+                                           plait_dtype dtype, int32_t peer, int32_t tag,
+                                           const plait_call_config* config, plait_request** request) {
+  if (count > kInlineElements) __builtin_unreachable();
+  if (is_simple(comm, buffer, count, dtype, peer, tag, config) &&
+      comm->impl->send_inline(peer, tag, static_cast<const std::byte*>(buffer), bytes_of(count, dtype)))
+    return PLAIT_OK;
+  return start_send(comm, buffer, count, dtype, peer, tag, config, request);
+}
+[[gnu::noinline]] plait_status receive_inline(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype,
+                                              int32_t peer, int32_t tag, const plait_call_config* config,
+                                              plait_request** request) {
+  if (count > kInlineElements) __builtin_unreachable();
+  if (is_simple(comm, buffer, count, dtype, peer, tag, config) &&
+      comm->impl->receive_inline(peer, tag, static_cast<std::byte*>(buffer), bytes_of(count, dtype)))
+    return PLAIT_OK;
+  return start_receive(comm, buffer, count, dtype, peer, tag, config, request);
+}
+
+// Is it a blocking call outside of a group, of a message that lies in a line? Others lose little by the
+// question.
+[[gnu::always_inline]] inline bool is_inline(size_t count, const plait_request* const* request) noexcept {
+  return count <= kInlineElements && request == nullptr && !any_group();
+}
+
 plait_status plan(plait_comm* handle, const Call& call, plait_request** plan) {
   if (plan != nullptr) return prepare(handle, call, Mode::plan, plan);
   const Status status = bad(call.function, "plan is NULL");
@@ -123,13 +170,14 @@ extern "C" {
 
 plait_status plait_send(plait_comm* comm, const void* buffer, size_t count, plait_dtype dtype, int32_t peer,
                         int32_t tag, const plait_call_config* config, plait_request** request) {
-  return start("plait_send", Letter::Kind::send, comm, const_cast<void*>(buffer), count, dtype, peer, tag,
-               config, request);
+  return is_inline(count, request) ? send_inline(comm, buffer, count, dtype, peer, tag, config, request)
+                                   : start_send(comm, buffer, count, dtype, peer, tag, config, request);
 }
 
 plait_status plait_recv(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype, int32_t peer,
                         int32_t tag, const plait_call_config* config, plait_request** request) {
-  return start("plait_recv", Letter::Kind::receive, comm, buffer, count, dtype, peer, tag, config, request);
+  return is_inline(count, request) ? receive_inline(comm, buffer, count, dtype, peer, tag, config, request)
+                                   : start_receive(comm, buffer, count, dtype, peer, tag, config, request);
 }
 
 plait_status plait_plan_send(plait_comm* comm, const void* buffer, size_t count, plait_dtype dtype,

@@ -25,6 +25,7 @@ void Communicator::note_error(const Status& status) {
 
 void Communicator::abort() noexcept {
   abort_.store(true, std::memory_order_release);
+  short_.open.store(nullptr, std::memory_order_relaxed);
   int32_t none = 0;
   board_->code.compare_exchange_strong(none, int32_t(Code::aborted));
 }

@@ -16,6 +16,7 @@
 #include "bootstrap/group.h"
 #include "collectives/machine/real/machine.h"
 #include "collectives/plan.h"
+#include "runtime/agreed.h"
 #include "runtime/board.h"
 #include "runtime/bounce.h"
 #include "runtime/config.h"
@@ -46,22 +47,6 @@ constexpr uint32_t kChildFailed =
 // Its link to `culprit` ended; and what that one says when it is there: links end with those who leave, too.
 constexpr uint32_t kLinkEnded = bootstrap::Notice::kFirstFree + 2;
 constexpr uint32_t kStillHere = bootstrap::Notice::kFirstFree + 3;
-
-// How the ranks lie.
-struct Levels {
-  int32_t near = 1;    // ranks of this host
-  int32_t hosts = 1;   // of the communicator
-  int32_t linked = 1;  // ranks whose chips links of their own join with this one's
-  int32_t pods = 0;    // groups of such, ranks that are alone too; 0: there are none of two
-};
-
-// What ranks have found out together for their planners.
-struct Agreed {
-  collectives::Seating seating;
-  std::shared_ptr<const collectives::Tuning> tuning;  // null: none
-  bool before_shm = false;                            // some network is tried before shared memory
-  HostRanks here{};                                   // who shares this host's NICs
-};
 
 class Communicator {
  public:
@@ -103,6 +88,11 @@ class Communicator {
   // A short message without a request: done. False: nothing happened, and it needs one.
   bool send_now(int32_t peer, int32_t tag, const std::byte* data, size_t bytes, bool blocking) noexcept;
   bool receive_now(int32_t peer, int32_t tag, std::byte* data, size_t bytes) noexcept;
+  // short_messages.h: the same of transport::kInlineBytes at most; false, too, where those above would do it.
+  [[gnu::always_inline]] bool send_inline(int32_t peer, int32_t tag, const std::byte* data,
+                                          size_t bytes) noexcept;
+  [[gnu::always_inline]] bool receive_inline(int32_t peer, int32_t tag, std::byte* data,
+                                             size_t bytes) noexcept;
   // The same of a message that must be there already; `moved`: its length.
   bool receive_landed(int32_t peer, int32_t tag, std::byte* data, size_t bytes, size_t& moved) noexcept;
   // What its user holds of a short message of `moved` bytes that is done: nothing else is known of it, so all
@@ -154,8 +144,9 @@ class Communicator {
   static constexpr uint32_t kLooksNow = 256, kEagerLooks = 4;
   static constexpr uint32_t kModest = 32, kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64, kReady = 16;  // remembered; requests kept ready; powers of two
-  static constexpr uint32_t kLookAround = 8;      // polls of messages
-  static constexpr uint32_t kOrderlyEvery = 64;  // of so many short messages, one takes a request
+  static constexpr uint32_t kLookAround = 8;          // polls of messages
+  static constexpr uint32_t kOrderlyEvery = 64;       // of so many short messages, one takes a request
+  static constexpr uint32_t kLooksForMessage = 256;   // before a receive takes one: some microseconds
   static constexpr uint32_t kMostStrangeLooks = 200;
 
   struct Exposed {
@@ -245,6 +236,7 @@ class Communicator {
   // messages.cc
   void start_message(plait_request* request) noexcept;
   transport::MessageLink* link_now(int32_t rank) noexcept;
+  [[gnu::always_inline]] transport::MessageLink* open_link(int32_t rank) noexcept;
   bool may_receive_now(size_t bytes) const noexcept;
   bool take_landed(transport::MessageLink& link, int32_t tag, std::byte* data, size_t bytes,
                    size_t& moved) noexcept;
@@ -341,6 +333,7 @@ class Communicator {
   bool network_ = false;    // the running operation needs the network polled
 
   Messages messages_;
+  ShortMessages short_;
   const plait_request* waited_ =
       nullptr;  // for errors; not looked into unless it is a message that is pending
 
@@ -355,15 +348,12 @@ class Communicator {
   plait_request* head_ = nullptr;                 // the running one and those behind it
   plait_request* tail_ = nullptr;
   plait_request* free_ = nullptr;
-  uint32_t landed_in_a_row_ = 0;                // of receive_landed()
-  plait_request* brief_ = nullptr;              // the latest of brief(), while it is held
   std::array<plait_request*, kReady> ready_{};  // released, not among free_: ready_for(), by hash
   const Prepared* called_ = nullptr;            // of which machine_->call() is a copy
   std::deque<plait_request> requests_;
   uint64_t calls_ = 0;
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
-  uint32_t short_messages_ = 0;
   uint32_t message_polls_ = 0;  // since the domains were polled for messages; 0: they are next
   uint32_t modest_ = 0;  // operations since one that needed more memory than lines; kModest and more: at rest
   std::deque<bootstrap::Notice> child_news_;  // of children that are being made: why others failed

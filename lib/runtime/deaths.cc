@@ -31,6 +31,7 @@ void Communicator::peer_died(int32_t r) noexcept {
   Peer* p = peer(r);
   if (p == nullptr || p->gone) return;
   p->gone = true;
+  short_.links[size_t(r)] = nullptr;
   if (left_ || is_broken_.load(std::memory_order_relaxed)) return;
   // It knows that all ranks leave, before this rank does; had it died, the group would tell.
   if (board_->leaving.load(std::memory_order_relaxed) != 0) return;

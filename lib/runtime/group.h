@@ -18,8 +18,12 @@ inline std::atomic<ThreadPlace> only_group{kNobody};
 inline ThreadPlace this_thread() noexcept { return ThreadPlace(__builtin_thread_pointer()); }
 bool has_depth() noexcept;
 
+// Is any thread?
+[[gnu::always_inline]] inline bool any_group() noexcept {
+  return only_group.load(std::memory_order_relaxed) != kNobody;
+}
 // Is this thread between the two?
-inline bool in_group() noexcept {
+[[gnu::always_inline]] inline bool in_group() noexcept {
   const ThreadPlace of = only_group.load(std::memory_order_relaxed);
   if (of == kNobody) return false;
   return of == kSeveral ? has_depth() : of == this_thread();

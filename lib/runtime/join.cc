@@ -44,6 +44,8 @@ Communicator::Communicator(const Config& config)
   planner_ = std::make_unique<collectives::Planner>(config.rank, config.size);
   machine_ = std::make_unique<collectives::real::Machine>(links_, &Communicator::allocate_scratch,
                                                           &Communicator::import_region, this);
+  short_.links.resize(size_t(config.size));
+  short_.open.store(short_.links.data(), std::memory_order_relaxed);
   shapes_.resize(kShapes);
   latest_ = &shapes_[0];
 }

@@ -2,6 +2,7 @@
 // the links have. They match by peer and tag and take no part in the order of collectives.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,16 @@ namespace plait::runtime {
 
 // "plait_recv of 400 bytes from rank 2 with tag 5"
 std::string describe(const Letter& letter);
+
+// What short messages go by that need no request.
+struct ShortMessages {
+  // By rank: the link, since a request found it mapped and ready, until the peer is gone.
+  std::vector<transport::MessageLink*> links;
+  std::atomic<transport::MessageLink* const*> open{nullptr};  // `links`; null for good: aborted, or broken
+  uint32_t count = 0;
+  uint32_t landed_in_a_row = 0;    // of receive_landed()
+  plait_request* brief = nullptr;  // the latest of brief(), while it is held
+};
 
 class Messages {
  public:

@@ -4,17 +4,10 @@
 
 namespace plait::runtime {
 
-namespace {
-
-// How often a receive looks for its message before it waits with a request: some microseconds.
-constexpr uint32_t kLooks = 256;
-
-}  // namespace
-
 // The link to a rank that may be stored to or read from as it is: null where anything is to be found out, or
 // looked after, first.
 transport::MessageLink* Communicator::link_now(int32_t rank) noexcept {
-  if (rank == config_.rank || ++short_messages_ % kOrderlyEvery == 0) return nullptr;
+  if (rank == config_.rank || ++short_.count % kOrderlyEvery == 0) return nullptr;
   Peer* const p = peer(rank);
   if (p == nullptr || !p->ready() || !p->mapped() || p->gone || !p->has_messages()) return nullptr;
   return abort_.load(std::memory_order_relaxed) ? nullptr : &p->messages();
@@ -36,7 +29,7 @@ bool Communicator::receive_now(int32_t rank, int32_t tag, std::byte* data, size_
   transport::MessageLink* const link = may_receive_now(bytes) && !messages_.busy() ? link_now(rank) : nullptr;
   if (link == nullptr) return false;
   for (uint32_t look = 0; !link->has_landed(); look++) {
-    if (look == kLooks) return false;
+    if (look == kLooksForMessage) return false;
     if (look >= Waiter::kEager) cpu_relax();
   }
   size_t moved = 0;
@@ -49,8 +42,8 @@ bool Communicator::receive_landed(int32_t rank, int32_t tag, std::byte* data, si
   const bool taken = link != nullptr &&
                      (messages_.idle(rank) || (link->has_landed() && messages_.settle(rank, *link))) &&
                      take_landed(*link, tag, data, bytes, moved);
-  landed_in_a_row_ = taken ? landed_in_a_row_ + 1 : 0;
-  if (landed_in_a_row_ >= Messages::kMany) link->fetch_ahead();
+  short_.landed_in_a_row = taken ? short_.landed_in_a_row + 1 : 0;
+  if (short_.landed_in_a_row >= Messages::kMany) link->fetch_ahead();
   return taken;
 }
 
@@ -66,15 +59,15 @@ bool Communicator::take_landed(transport::MessageLink& link, int32_t tag, std::b
 }
 
 plait_request* Communicator::brief(size_t moved) {
-  if (brief_ != nullptr && brief_->letter.moved == moved) {
-    brief_->holders++;
-    return brief_;
+  if (short_.brief != nullptr && short_.brief->letter.moved == moved) {
+    short_.brief->holders++;
+    return short_.brief;
   }
   plait_request* const request = make_message(Letter::Kind::send, config_.rank, 0, nullptr, moved);
   request->letter.moved = moved;
   request->result = Status();
   request->state = plait_request::State::done;
-  return brief_ = request;
+  return short_.brief = request;
 }
 
 }  // namespace plait::runtime

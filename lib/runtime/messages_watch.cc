@@ -38,6 +38,7 @@ void Communicator::start_message(plait_request* request) noexcept {
       send_now(letter.peer, letter.tag, letter.data, letter.bytes, false)) {
     request->letter.moved = letter.bytes;
     request->state = plait_request::State::done;
+    short_.links[size_t(letter.peer)] = &peer(letter.peer)->messages();
     return;
   }
   messages_.start(request);
@@ -53,6 +54,7 @@ void Communicator::start_message(plait_request* request) noexcept {
     (void)drive_messages();
     return;
   }
+  short_.links[size_t(letter.peer)] = &p->messages();
   if (Messages::waits_here(letter, p->messages())) return;
   if (!enter_gate()) {
     shut_out();

@@ -44,7 +44,7 @@ void Communicator::release(plait_request* request) noexcept {
   request->magic = 0;
   if (waited_ == request) waited_ = nullptr;
   if (request->is_message()) {
-    if (brief_ == request) brief_ = nullptr;
+    if (short_.brief == request) short_.brief = nullptr;
     return put_away(request);
   }
   let_go(request->args.custom);

@@ -30,6 +30,7 @@ void Communicator::fail(Status status, int32_t culprit, uint64_t number) noexcep
   int32_t none = 0;
   board_->code.compare_exchange_strong(none, int32_t(status.code()), std::memory_order_release);
   is_broken_.store(true, std::memory_order_release);
+  short_.open.store(nullptr, std::memory_order_relaxed);
   wake_peers();
   recall_landings();
   show_boards();

@@ -53,6 +53,11 @@ class MessageLink {
   bool receive_now(uint32_t tag, std::byte* data, size_t room, size_t& moved) noexcept {
     return status_.ok() && receives_.receive_now(tag, data, room, moved);
   }
+  // message_inline.h: the same of messages whose bytes lie in their line (kInlineBytes), in few instructions;
+  // the receive looks for one `looks` times more than once. False: also where the two above would do it.
+  [[gnu::always_inline]] bool send_inline(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept;
+  [[gnu::always_inline]] bool receive_inline(uint32_t tag, std::byte* data, size_t room, uint32_t looks,
+                                             size_t& moved) noexcept;
   bool takes_now() const noexcept { return status_.ok() && receives_.takes_now(); }
   // Mapped: has anything landed that was not taken yet?
   bool has_landed() const noexcept { return lines_.has_landed(); }

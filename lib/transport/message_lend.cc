@@ -45,10 +45,11 @@ void copy_lent(std::byte* to, const std::byte* from, size_t bytes) { copy_bytes(
 
 bool MessageLines::lend(uint32_t tag, const std::byte* data, uint64_t offset, uint32_t bytes) noexcept {
   uint32_t at = 0;
-  MessageLine& line = begin_short(tag, bytes, at);
+  MessageLine& line = begin_short(tag, bytes, wiring_.units_of(bytes), at);
   line.fields.offset = offset;
   uint64_t lent = message_head_word(LineKind::lent, consumed.lines, message_turn(tail_));
   end_short(line, lent);
+  notify();
   const std::atomic_ref<uint64_t> head = message_head(line);
   for (uint32_t look = 0; look < kLendLooks; look++) {
     cpu_relax();

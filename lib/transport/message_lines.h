@@ -82,6 +82,18 @@ class MessageLines {
   bool stores_now() const noexcept { return mapped() && posted_ == tail_; }
   bool mapped() const noexcept { return wiring_.mapped != nullptr; }
   void store_eager(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept;
+  // Behind these: wakes the peer if it sleeps.
+  void notify() noexcept { wiring_.endpoint->notify(); }
+
+  // message_inline.h, mapped: of messages that lie in their line. May store_inline() be called, which is
+  // store_eager() for them?
+  bool stores_inline() const noexcept;
+  [[gnu::always_inline]] void store_inline(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept;
+  // Looks `looks` times for the next line, and consumes it, but for its unit, where it is such a message with
+  // this tag from a peer that has read all it was sent. False: it did not come, or is anything else, or
+  // credit is owed.
+  [[gnu::always_inline]] bool land_inline(uint32_t tag, std::byte* data, size_t room, uint32_t looks,
+                                          size_t& moved) noexcept;
 
   // Where stores_now(): writes a message that lies at `offset` of the wiring's arena as the next line, and
   // looks for a while whether the peer takes it; else copies it to where an eager one's bytes are, and it is
@@ -144,18 +156,17 @@ class MessageLines {
   // Enough that the peer might wait for it? `streamed`: it sends parts now. Else whatever makes it send some
   // tells it.
   bool owes(bool streamed) const noexcept {
-    return urgent_ || consumed.lines - told_.lines >= kMessageLines / 4 ||
-           consumed.units - told_.units >= kUnits / 4 ||
+    return urgent_ || owes_after(0, 0) ||
            (streamed &&
             consumed.parts - told_.parts >= std::max(wiring_.stream_parts() / 8, kStreamParts / 2));
   }
 
  private:
   // The next line, stored to where the peer reads it: all of a short message but its bytes and the head.
-  // `at`: its units. always_inline: they are most of a short message's time.
-  [[gnu::always_inline]] MessageLine& begin_short(uint32_t tag, uint32_t bytes, uint32_t& at) noexcept {
+  // `at`: its `n` units. always_inline: they are most of a short message's time.
+  [[gnu::always_inline]] MessageLine& begin_short(uint32_t tag, uint32_t bytes, uint32_t n,
+                                                  uint32_t& at) noexcept {
     MessageLine& to = wiring_.mapped->lines[tail_ % kMessageLines];
-    const uint32_t n = wiring_.units_of(bytes);
     at = place_units(units_, n);
     units_ = at + n;
     to.fields.units = consumed.units;
@@ -165,16 +176,20 @@ class MessageLines {
     return to;
   }
   [[gnu::always_inline]] void end_short(MessageLine& to, uint64_t head) noexcept {
+    message_head(to).store(head, std::memory_order_release);
     told_ = consumed;
     urgent_ = false;
-    message_head(to).store(head, std::memory_order_release);
     posted_ = left_ = short_ = ++tail_;
     fetch_next();
-    wiring_.endpoint->notify();
   }
   // For storing: the next line. Of one further on the peer, who is close behind, may be fetching it for
   // reading.
   void fetch_next() const noexcept { prefetch_for_write(&wiring_.mapped->lines[tail_ % kMessageLines]); }
+  // The same of lines and units, after so many more.
+  bool owes_after(uint32_t lines, uint32_t units) const noexcept {
+    return consumed.lines + lines - told_.lines >= kMessageLines / 4 ||
+           consumed.units + units - told_.units >= kUnits / 4;
+  }
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
   Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;
   void store() noexcept;

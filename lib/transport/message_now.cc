@@ -11,7 +11,7 @@ namespace plait::transport {
 // What publish() and store() do, without the copy in between.
 void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept {
   uint32_t at = 0;
-  MessageLine& to = begin_short(tag, bytes, at);
+  MessageLine& to = begin_short(tag, bytes, wiring_.units_of(bytes), at);
   if (bytes == 8) {  // what latency is measured with
     std::memcpy(to.payload(), data, 8);
   } else if (bytes > kInlineBytes) {
@@ -30,6 +30,7 @@ bool MessageSends::send_now(uint32_t tag, const std::byte* data, size_t bytes, b
     lend(tag, data, uint32_t(bytes));
   } else {
     lines_.store_eager(tag, data, uint32_t(bytes));
+    lines_.notify();
   }
   count_message(tag, kNoIndex);
   return true;

@@ -30,6 +30,8 @@ class UnitLedger {
     head_ = tail_ = at + n;
     return true;
   }
+  // The same of one, where none are held: gives what given() is then.
+  uint32_t pass() noexcept { return tail_ = ++head_; }
   bool room(uint32_t n) const noexcept { return place_units(head_, n) + n - tail_ <= kUnits; }
   uint32_t given() const noexcept { return tail_; }
   uint32_t held() const noexcept { return head_ - tail_; }
@@ -53,6 +55,9 @@ class MessageReceives {
 
   // Receives a short message that landed without a request. False: none that may be received so.
   bool receive_now(uint32_t tag, std::byte* data, size_t room, size_t& moved) noexcept;
+  // message_inline.h: the same of one whose bytes lie in its line, for which it looks `looks` times.
+  [[gnu::always_inline]] bool receive_inline(uint32_t tag, std::byte* data, size_t room, uint32_t looks,
+                                             size_t& moved) noexcept;
   // May any? Not behind others that wait, or came and are waited for.
   bool takes_now() const noexcept {
     return lines_.mapped() && waiting_.first() == kNoIndex && early_.first() == kNoIndex;

@@ -101,8 +101,7 @@ const MessageSends::Post* MessageSends::post_of(uint32_t tag) const noexcept {
 }
 
 // One message of this tag less is ahead of each post, and none waits for it any more.
-void MessageSends::count_message(uint32_t tag, uint16_t asked) noexcept {
-  sent_[messages_++ % kMessageLines] = {tag, asked};
+void MessageSends::count_at_posts(uint32_t tag) noexcept {
   for (size_t i = 0; i < post_count_; i++) {
     Post& post = posts_[i];
     if (post.tag != tag || post.ahead-- != 0) continue;

@@ -26,6 +26,9 @@ class MessageSends {
   // would wait a moment for the peer to take it where it lies.
   bool send_now(uint32_t tag, const std::byte* data, size_t bytes, bool waits) noexcept;
 
+  // message_inline.h: the same of one of kInlineBytes at most.
+  [[gnu::always_inline]] bool send_inline(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept;
+
   // A line that refusal() let pass. Null, or what is wrong with it, as part of a sentence.
   const char* take(const MessageLine& line) noexcept;
   // May a region line be taken, or is what it replaces still in use by a put whose Done is on its way?
@@ -81,7 +84,12 @@ class MessageSends {
   void announce_eager(Send& send) noexcept;
   void announce_long(Send& send, const Post* post) noexcept;
   const Post* post_of(uint32_t tag) const noexcept;
-  void count_message(uint32_t tag, uint16_t asked) noexcept;
+  [[gnu::always_inline]] void count_message(uint32_t tag, uint16_t asked) noexcept {
+    sent_[messages_++ % kMessageLines] = {tag, asked};
+    if (post_count_ != 0) [[unlikely]]
+      count_at_posts(tag);
+  }
+  void count_at_posts(uint32_t tag) noexcept;
   bool aim(Send& send, const Post& post) noexcept;
   bool may_share(const Send& send) const noexcept;
   void share(Send& send, MessageLine& line) noexcept;

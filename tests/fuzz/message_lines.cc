@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "transport/message.h"
+#include "transport/message_inline.h"
 
 namespace plait::fuzz {
 namespace {
@@ -207,12 +207,17 @@ class Life {
   void send_now(Input& input) {
     const Bytes data(input.number<uint16_t>());
     const bool waits = input.number() % 2 == 0;
+    if (remote_.mapped() != nullptr && data.size() <= kInlineBytes && waits)
+      return void(link_->send_inline(input.number() % 3, data.data(), uint32_t(data.size())));
     const std::byte* from = waits && data.size() <= kArena ? arena_memory_ : data.data();
     (void)link_->send_now(input.number() % 3, from, data.size(), waits);
   }
   void receive_now(Input& input) {
     Bytes data(input.number<uint16_t>());
     size_t moved = 0;
+    if (input.number() % 2 == 0 &&
+        link_->receive_inline(input.number() % 3, data.data(), data.size(), 1, moved))
+      return require(moved <= data.size(), "no more came than there was room for");
     if (link_->receive_now(input.number() % 3, data.data(), data.size(), moved))
       require(moved <= data.size(), "no more came than there was room for");
   }
