@@ -1,5 +1,5 @@
 // Blocking sends and receives of messages that lie in a line (message_inline.h), of ranks that share memory:
-// what messages_now.cc does, for these alone and compiled into plait_send and plait_recv.
+// what messages_now.cc does, for these alone and compiled into what plait_send and plait_recv end with.
 #pragma once
 
 #include "runtime/communicator.h"
