@@ -1,4 +1,5 @@
 // plait.h: send and receive.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -130,8 +131,15 @@ inline size_t bytes_of(size_t count, plait_dtype dtype) noexcept {
   return start("plait_recv", Letter::Kind::receive, comm, buffer, count, dtype, peer, tag, config, request);
 }
 
+constexpr size_t largest_element() noexcept {
+  size_t most = 0;
+  for (int d = 0; d < collectives::kDtypes; d++)
+    most = std::max(most, collectives::size_of(collectives::Dtype(d)));
+  return most;
+}
+constexpr size_t kInlineElements = transport::kInlineBytes / largest_element();  // whatever they are
+
 // The same where is_inline(). What it knows of `count` the compiler is told.
-constexpr size_t kInlineElements = transport::kInlineBytes / 8;  // whatever they are
 [[gnu::noinline]] plait_status send_inline(plait_comm* comm, const void* buffer, size_t count,
                                            plait_dtype dtype, int32_t peer, int32_t tag,
                                            const plait_call_config* config, plait_request** request) {
