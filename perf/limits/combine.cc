@@ -14,14 +14,17 @@ constexpr int kYields = 150;
 using limits::Store;
 using Count = std::atomic<uint32_t>;
 
-// What ranks share. Calls take turns with two of each, so that a rank that is late finds its own.
+// What ranks share. Calls take turns with two of each, so that a rank that is late finds its own; so do, by
+// themselves, those of large vectors, of which each makes ready what the next one counts.
 struct Desk {
   struct Turn {
-    alignas(64) Count claimed;
-    alignas(64) Count done;
     limits::Line told[limits::kMostRanks];
     limits::Line result;
   } turns[2];
+  struct Pieces {
+    alignas(64) Count claimed;
+    alignas(64) Count done;
+  } pieces[2];
   alignas(64) Count arrived;   // ranks, in all calls
   alignas(64) Count ready;     // the last call to which all have come
   alignas(64) Count finished;  // the last call that is done; ranks sleep on it
@@ -70,6 +73,7 @@ class Combine final : public limits::Ranks {
 
  private:
   Desk::Turn& turn() { return desk_.turns[call_ % 2]; }
+  Desk::Pieces& its() { return desk_.pieces[large_ % 2]; }
   bool is_last() { return desk_.arrived.fetch_add(1) + 1 == uint32_t(size()) * call_; }
 
   void small(const float* in, float* out, size_t n) {
@@ -92,9 +96,10 @@ class Combine final : public limits::Ranks {
     const uint64_t mine[] = {world_.offset_of(in), world_.offset_of(out)};
     memcpy(turn().told[rank()].data, mine, sizeof mine);
     found_ = false;
+    ++large_;
     const uint32_t pieces = uint32_t((n + kPiece - 1) / kPiece);
     if (is_last()) {
-      Desk::Turn& next = desk_.turns[(call_ + 1) % 2];
+      Desk::Pieces& next = desk_.pieces[(large_ + 1) % 2];
       next.claimed = next.done = 0;
       desk_.ready.store(call_, std::memory_order_seq_cst);
       if (pieces > 1 && desk_.sleepers.load() > 0) futex(desk_.finished, FUTEX_WAKE, 1);
@@ -103,9 +108,8 @@ class Combine final : public limits::Ranks {
   }
   // False: there is none to do.
   bool do_piece(bool in_place, size_t n, uint32_t pieces) {
-    if (!reached(desk_.ready, call_) || turn().claimed.load(std::memory_order_relaxed) >= pieces)
-      return false;
-    const uint32_t piece = turn().claimed.fetch_add(1);
+    if (!reached(desk_.ready, call_) || its().claimed.load(std::memory_order_relaxed) >= pieces) return false;
+    const uint32_t piece = its().claimed.fetch_add(1);
     if (piece >= pieces) return false;
     if (!found_) find_buffers();
     const size_t from = piece * kPiece, to = std::min(n, from + kPiece);
@@ -114,7 +118,7 @@ class Combine final : public limits::Ranks {
     } else {
       sum_all<Store::ahead>(from, to);
     }
-    if (turn().done.fetch_add(1) + 1 == pieces) finish();
+    if (its().done.fetch_add(1) + 1 == pieces) finish();
     return true;
   }
   void find_buffers() {
@@ -158,6 +162,7 @@ class Combine final : public limits::Ranks {
 
   Desk& desk_;
   uint32_t call_ = 0;
+  uint32_t large_ = 0;  // of these, those that are done in pieces
   bool found_ = false;  // where the buffers of this call lie
   const float* ins_[limits::kMostRanks] = {};
   float* outs_[limits::kMostRanks] = {};

@@ -87,11 +87,12 @@ inline int stragglers(Ops& o, Sync& sync) {
     }
     return sync.span(t0, now()) / iterations;
   };
-  // A few first: of those that take half a second each there are no more.
+  // A few first: of those that take hundreds of times as long as the work there are hardly more.
   const double each = std::max(turn(5), mean * o.size());
   const int iterations = int(std::max(5., std::min(10000., budget_us() / each)));
+  const int samples = each > 100 * mean ? 1 : 5;
   std::vector<double> us;
-  for (int i = 0; i < 5; i++) us.push_back(turn(iterations));
+  for (int i = 0; i < samples; i++) us.push_back(turn(iterations));
   if (o.rank() == 0) row("stragglers", o.size(), v.n * 4, size_t(iterations) * us.size(), us);
   return 0;
 }

@@ -3,7 +3,7 @@
 # Sourced by run. REPORT_SECTIONS and REPORT_PEERS (regexes): only these.
 #
 # A section has a quick round of all settings, from which the best two of each peer and size go on, and then rounds until its
-# share of the time is spent. In a round all take turns.
+# share of the time is spent. In a round all take turns, plait and the limits two each: they are compared to a quarter, others to a half.
 
 results=
 deadline=0 # of the whole, in $SECONDS
@@ -25,21 +25,22 @@ points() {
 sections() {
   local small=8,64,512 large=$((4 * K)),$((16 * K)),$((64 * K)),$((256 * K)),$M,$((4 * M)),$((16 * M)),$((64 * M))
   local few=8,$((64 * K)),$M,$((16 * M)) alike='plait$|limit-combine|.*-def|impi-yield|ompi5?-rd'
+  local late="BENCH_MODE=stragglers BENCH_SIZES=$((64 * K))|quick|stragglers:$((64 * K))"
   cat <<END
-pair|310|2|here||quick|$(points allreduce_inplace "$small,$large,$((256 * M))"),$(points allreduce "$small,$large")
-touched|150|2|here|BENCH_TOUCH=1|pair|$(points allreduce_inplace "$large")
-others|260|2|here||quick|$(points reduce_scatter,allgather,broadcast,alltoall,pingpong,sendbw "8,$((4 * K)),$((64 * K)),$M,$((16 * M))"),barrier:8
-crowd4|130|4|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
-crowd8|150|8|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
+pair|330|2|here||quick|$(points allreduce_inplace "$small,$large,$((256 * M))"),$(points allreduce "$small,$large")
+touched|140|2|here|BENCH_TOUCH=1|pair|$(points allreduce_inplace "$large")
+others|270|2|here||quick|$(points reduce_scatter,allgather,broadcast,alltoall,pingpong,sendbw "8,$((4 * K)),$((64 * K)),$M,$((16 * M))"),barrier:8
+crowd4|120|4|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
+crowd8|140|8|here||quick|$(points allreduce_inplace "$few,$((4 * K))")
 touched4|40|4|here|BENCH_TOUCH=1|crowd4|$(points allreduce_inplace $((64 * K)),$M)
 touched8|50|8|here|BENCH_TOUCH=1|crowd8|$(points allreduce_inplace $((64 * K)),$M)
-stragglers4|30|4|here|BENCH_MODE=stragglers BENCH_SIZES=$((64 * K))|$alike|-
-stragglers8|40|8|here|BENCH_MODE=stragglers BENCH_SIZES=$((64 * K))|$alike|-
+stragglers4|50|4|here|$late
+stragglers8|60|8|here|$late
 idle4|30|4|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
 idle8|35|8|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
 jitter|20|2|here|BENCH_MODE=jitter BENCH_SIZES=8|plait|limit-line|.*-def|-
 start|20|2|here|BENCH_MODE=start|plait|.*-def|-
-hosts2|230|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),pingpong:8
+hosts2|200|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),pingpong:8
 hosts4|120|4|hosts||quick|$(points allreduce_inplace "$few")
 END
 }
@@ -54,19 +55,29 @@ variants_of() {
     awk -F'|' '{ print $1 !~ /^(limit|plait)|-def$/, $0 }' | sort -s -k1,1n | cut -d' ' -f2-
 }
 
+# turns WHERE RANKS CHOICE: those variants which are in the file CHOICE. Those of plait and the limits come again after half of them.
+turns() {
+  local all ours half
+  all=$(variants_of "$1" "$2" | awk -F'|' 'NR == FNR { split($0, of, " "); chosen[of[1]] = 1; next } $1 in chosen' "$3" -)
+  ours=$(grep -E '^(limit|plait)' <<<"$all")
+  half=$((($(wc -l <<<"$all") + $(wc -l <<<"$ours") + 1) / 2))
+  head -n "$half" <<<"$all"
+  echo "$ours"
+  tail -n +$((half + 1)) <<<"$all"
+}
+
 # a_round WHERE RANKS CHOICE END: CHOICE is a file of variants and their points, or a regex; no turn begins after END.
 a_round() {
-  local name envs cmd chosen
-  variants_of "$1" "$2" | while IFS='|' read -r name envs cmd; do
-    ((SECONDS < $4)) || continue
+  local name envs cmd all
+  if [ -e "$3" ]; then all=$(turns "$1" "$2" "$3"); else all=$(variants_of "$1" "$2" | grep -E "^($3)\|"); fi
+  while IFS='|' read -r name envs cmd; do
+    [ -n "$name" ] && ((SECONDS < $4)) || continue
     if [ -e "$3" ]; then
-      chosen=$(awk -v n="$name" '$1 == n { print $2 }' "$3")
-      [ -n "$chosen" ] || continue
-      BENCH_POINTS=$chosen launch "$1" "$name" "$envs" "$cmd"
-    elif [[ $name =~ ^($3)$ ]]; then
+      BENCH_POINTS=$(awk -v n="$name" '$1 == n { print $2 }' "$3") launch "$1" "$name" "$envs" "$cmd"
+    else
       launch "$1" "$name" "$envs" "$cmd"
     fi
-  done
+  done <<<"$all"
   [ "$1" = here ] || [ "$2" != 2 ] || iperf
 }
 
@@ -87,7 +98,7 @@ rounds() {
   local end=$((SECONDS + $5)) took=0 count=0 start
   while ((count == 0 || SECONDS + took <= end)) && ((SECONDS < deadline)); do
     start=$SECONDS count=$((count + 1))
-    a_round "$3" "$2" "$4" "$deadline" | sed "s/^/$1,$count,/" >>"$results"
+    limit=60 a_round "$3" "$2" "$4" "$deadline" | sed "s/^/$1,$count,/" >>"$results"
     took=$((SECONDS - start))
     grep -q "^$1,$count," "$results" || break # nobody was chosen
   done

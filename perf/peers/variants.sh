@@ -65,7 +65,7 @@ openmpi5_of() {
   cat <<X
 ompi5-def||$o $B/bench_ompi5
 ompi5-eager64k||$ob1 --mca btl_sm_eager_limit 65536 --mca btl_sm_fbox_max 64 $B/bench_ompi5
-ompi5-nocma||$ob1 --mca smsc none --mca btl_sm_eager_limit 32768 $B/bench_ompi5
+ompi5-nocma||$ob1 --mca smsc ^cma --mca btl_sm_eager_limit 32768 $B/bench_ompi5
 ompi5-rd||$ob1 $tn --mca coll_tuned_allreduce_algorithm 3 --mca coll_tuned_barrier_algorithm 3 $B/bench_ompi5
 ompi5-raben||$ob1 $tn --mca coll_tuned_allreduce_algorithm 6 $B/bench_ompi5
 ompi5-ucx|UCX_TLS=self,sm|$o --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any $B/bench_ompi5

@@ -51,8 +51,8 @@ class Judged:
         return found
 
 
-def value(cell):
-    return "" if cell is None else number(cell.us) + ("°" if cell.once else "") + ("‡" if cell.apart else "")
+def value(cell, scale=1):
+    return "" if cell is None else number(cell.us * scale) + ("°" if cell.once else "") + ("‡" if cell.apart else "")
 
 
 def latencies(results, section, collective):
@@ -114,7 +114,7 @@ def modes(results, sections, collective, unit, scale=1):
     rows = []
     for v in names:
         cells = [results.at(s, collective, b, v) for s, b in points]
-        rows.append([f"`{v}`"] + [number(c.us * scale) if c else "-" for c in cells])
+        rows.append([f"`{v}`"] + [value(c, scale) or "-" for c in cells])
     return table([unit] + [f"{s}" for s in sections], rows)
 
 
