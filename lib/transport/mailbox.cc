@@ -179,7 +179,22 @@ void Outbox::advance(const Batch& batch, size_t taken) noexcept {
   }
 }
 
-bool Outbox::flush() noexcept {
+// What most messages are: no parts are to be told of.
+bool Outbox::post_lines() noexcept {
+  while (posted_ != tail_) {
+    const uint32_t n = std::min(tail_ - posted_, kLines - posted_ % kLines);  // side by side
+    const auto* line = reinterpret_cast<const std::byte*>(&ring_[posted_ % kLines]);
+    Transfer t = put(*wire_, line, line, size_t(n) * kLineBytes, {landed_counter(stream_), uint16_t(n)});
+    t.when = When::reusable;
+    t.cookie = cookie(0);
+    if (wire_->endpoint->post({&t, 1}) != 1) return false;
+    posted_ += n;
+    leaving_++;
+  }
+  return true;
+}
+
+bool Outbox::post_all() noexcept {
   while (posted_ != tail_) {
     Batch batch;
     collect(batch);
@@ -241,6 +256,7 @@ void Inbox::bind(const Wire& wire, LinkHead* own, uint32_t stream) noexcept {
     credit_ = &wire.mapped->credit[stream].consumed;
   } else {
     landed_ = &wire.endpoint->counter(landed_counter(stream));
+    asked_ = &wire.endpoint->counter(turns_counter(stream));
     // Beyond what a message of most parts takes: there is room for the next one, whose peer's may carry the
     // credit.
     lines_due_ = kParts + 1;
@@ -258,13 +274,11 @@ bool Inbox::peek_tag(uint32_t* tag) const noexcept {
 }
 
 // Who gave its parts back writes to none before the next grant.
-void Inbox::answer_turns() noexcept {
-  const auto turns =
-      uint32_t(wire_->endpoint->counter(turns_counter(stream_)).load(std::memory_order_acquire));
+void Inbox::answer(uint32_t turns) noexcept {
   if (turns != turns_ && turns % 2 == 0 && wire_->drops_pages)
     drop_pages(const_cast<std::byte*>(slots_), size_t(kRingParts) * kPartBytes);
   turns_ = turns;
-  (void)signal_up_to(*wire_, {{grants_counter(stream_), grants_, (turns + 1) / 2}});
+  (void)signal_up_to(*wire_, {{grants_counter(stream_), grants_, granted_by(turns)}});
 }
 
 bool Inbox::credit() noexcept {

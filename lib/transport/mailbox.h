@@ -169,7 +169,7 @@ class Outbox {
   // How many parts one put takes, so that fewer are worth waiting for more.
   uint32_t together() const noexcept { return wire_->together; }
   // Unmapped: posts what was published and what the endpoint refused before. True when nothing is left.
-  bool flush() noexcept;
+  bool flush() noexcept { return posted_ == tail_ || (announcing_ == 0 ? post_lines() : post_all()); }
   void left(uint32_t what) noexcept;
 
   // Gives back the memory of the parts: where the peer maps it, this side alone writes there; else this side
@@ -190,6 +190,8 @@ class Outbox {
   uint32_t parts_together(uint32_t at, uint32_t part) const noexcept;
   void collect(Batch& batch) const noexcept;
   void advance(const Batch& batch, size_t taken) noexcept;
+  bool post_lines() noexcept;
+  bool post_all() noexcept;
 
   Line* ring_ = nullptr;
   std::byte *slots_ = nullptr, *beside_ = nullptr;
@@ -263,15 +265,22 @@ class Inbox {
   }
   // Unmapped: the peer's wishes for parts: the memory of those that it gave back goes, what it asks for is
   // granted.
-  void answer_turns() noexcept;
+  void answer_turns() noexcept {
+    const auto turns = uint32_t(asked_->load(std::memory_order_acquire));
+    if (turns != turns_ || grants_ != granted_by(turns)) answer(turns);
+  }
   // Sends all credit now. Unmapped and refused: false; call again.
   bool credit() noexcept;
 
  private:
+  static constexpr uint32_t granted_by(uint32_t turns) noexcept { return (turns + 1) / 2; }
+  void answer(uint32_t turns) noexcept;
+
   const Line* ring_ = nullptr;
   const std::byte *slots_ = nullptr, *beside_ = nullptr;
-  std::atomic<uint64_t>* credit_ = nullptr;  // mapped: the peer's word
-  const std::atomic<uint64_t>* landed_ = nullptr;
+  std::atomic<uint64_t>* credit_ = nullptr;        // mapped: the peer's word
+  const std::atomic<uint64_t>* landed_ = nullptr;  // unmapped: lines
+  const std::atomic<uint64_t>* asked_ = nullptr;   // unmapped: for parts
   uint32_t head_ = 0, parts_ = 0, credited_lines_ = 0, credited_parts_ = 0;
   uint32_t lines_due_ = kLines / 2, parts_due_ = kParts / 4;  // more where credit is a message of its own
   uint32_t signalled_lines_ = 0, signalled_parts_ = 0;        // unmapped: what the peer's counters say

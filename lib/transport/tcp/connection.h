@@ -55,6 +55,12 @@ class Connection {
   bool takes_small() const noexcept { return waiting_.empty() && !frames_full(); }
   // Makes it a frame, with a copy of its bytes. `op`: told when it was sent; null: nobody.
   void send_small(const Transfer& transfer, const Place& place, Op* op) noexcept;
+  // Gives it to the kernel, and what that does not take becomes one. Only where sends_now().
+  void send_now(const Transfer& transfer, const Place& place) noexcept;
+  // Nothing is before what is posted, and it need not wait for what is posted to others.
+  bool sends_now() const noexcept {
+    return up() && broken_ == 0 && !tls_ && engine_.gives_at_once() && !pending();
+  }
   void enqueue(Op& op) noexcept { waiting_.push(op); }
   bool pending() const noexcept;
   void wants_to_send() noexcept { engine_.wants_to_send(*this); }
@@ -64,7 +70,7 @@ class Connection {
   // The same in two halves: what to send, `most` bytes at most (false: nothing), and what came of it: bytes
   // that the kernel took, or -errno. False: it did not take all.
   bool offer(Outgoing& out, size_t most) noexcept;
-  bool accepted(const Outgoing& out, ssize_t result) noexcept;
+  bool accepted(size_t offered, ssize_t result) noexcept;
   // The very last frame, if the one before it was sent whole.
   void last_word(const Header& header) noexcept;
 
@@ -109,6 +115,7 @@ class Connection {
   bool frames_full() const noexcept { return frames_.size() >= kFrames; }
   bool gather(Outgoing& out, size_t most) noexcept;
   void advance(size_t bytes) noexcept;
+  void left() noexcept;
   void sent(const OutFrame& frame) noexcept;
 
   // receive.cc
@@ -119,10 +126,11 @@ class Connection {
   struct Landing;
   bool find(Landing& landing, size_t most) noexcept;
   bool store(ByteView bytes) noexcept;
+  bool store_whole(const RegionTable::Pin& to, ByteView bytes) noexcept;
   void took(const Landing& landing, size_t bytes) noexcept;
   void parse(ByteView bytes) noexcept;
   size_t begin(ByteView bytes) noexcept;
-  bool check(const Header& header) noexcept;
+  bool check(const Header& header, RegionTable::Pin& to) noexcept;
   bool awaits(const Header& data) noexcept;
   void finish() noexcept;
 

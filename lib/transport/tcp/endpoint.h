@@ -95,6 +95,10 @@ class TcpEndpoint final : public Endpoint {
   size_t lane_number(uint16_t counter) const noexcept {
     return counter % 2 == 0 ? 0 : 1 + counter / 2 % (lanes_.size() - 1);
   }
+  bool takes() const noexcept {
+    return state_ == State::ready && !ending_ && ops_.used() + dones_.size() < kDepth;
+  }
+  bool post_now(const Transfer& transfer) noexcept;
   void take(const Transfer& transfer) noexcept;
   void done(const Transfer& transfer) noexcept;
 

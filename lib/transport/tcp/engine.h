@@ -54,6 +54,8 @@ class Engine {
   virtual void wants_to_send(Connection& connection) noexcept = 0;
   // The same, from post(). `queued`: something was there to send before.
   virtual void posted(Connection& connection, bool queued) noexcept = 0;
+  // Does the kernel get what is posted before posted() comes back?
+  virtual bool gives_at_once() const noexcept = 0;
 
   // Whether epoll is to be asked before this poll moves anything; once a poll.
   virtual bool is_look_due() noexcept = 0;

@@ -56,7 +56,8 @@ void PolledEngine::move(size_t& budget) noexcept {
 // All that may have something get an equal share, so that none waits for the others to fall silent.
 void PolledEngine::receive(size_t& budget) noexcept {
   const size_t rest = budget - std::min(budget, kReceive);
-  const size_t share = std::max(kReceive / std::max<size_t>(busy_count() + told_count_, 1), kReceiveLeast);
+  const size_t among = busy_count() + told_count_;
+  const size_t share = among <= 1 ? kReceive : std::max(kReceive / among, kReceiveLeast);
   budget -= rest;
   const auto take = [&](Connection& connection) {
     const size_t most = std::min(budget, share);

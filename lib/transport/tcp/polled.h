@@ -26,6 +26,7 @@ class PolledEngine : public Engine {
   void stirred(Connection& connection) noexcept override;
   void wants_to_send(Connection& connection) noexcept override;
   void posted(Connection& connection, bool queued) noexcept override;
+  bool gives_at_once() const noexcept override { return true; }
   bool is_look_due() noexcept override;
   void looked(size_t /*events*/) noexcept override { looked_ = polls_; }
   void move(size_t& budget) noexcept override;

@@ -148,6 +148,19 @@ bool Connection::find(Landing& landing, size_t most) noexcept {
   return true;
 }
 
+// All of the current frame, whose place is known. False: it lies in several.
+bool Connection::store_whole(const RegionTable::Pin& to, ByteView bytes) noexcept {
+  Landings* elsewhere = to.landings();
+  size_t together = bytes.size();
+  std::byte* place =
+      elsewhere == nullptr ? to.base() + frame_.offset : elsewhere->find(frame_.offset, together);
+  if (together != bytes.size()) return false;
+  copy_bytes(place, bytes.data(), bytes.size());
+  if (elsewhere != nullptr) elsewhere->landed(frame_.offset, bytes.size());
+  left_ = 0;
+  return true;
+}
+
 // Bytes of the current frame. False, and the endpoint has failed: its region is gone.
 bool Connection::store(ByteView bytes) noexcept {
   while (!bytes.empty()) {
@@ -209,32 +222,37 @@ size_t Connection::begin(ByteView bytes) noexcept {
     endpoint_.refuse(Refusal::nonsense);
     return 0;
   }
-  if (!check(*header)) return 0;
+  RegionTable::Pin to;
+  if (!check(*header, to)) return 0;
   frame_ = *header;
   left_ = frame_.length;
   // Long frames and the short ones that tell of them take turns.
   bulky_ = left_ > kBulky || was_bulky_;
   was_bulky_ = left_ > kBulky;
   const size_t here = std::min(left_, bytes.size() - sizeof(Header));
-  if (!store(bytes.subspan(sizeof(Header), here))) return 0;
+  const ByteView payload = bytes.subspan(sizeof(Header), here);
+  if (!(to && here == left_ && store_whole(to, payload)) && !store(payload)) return 0;
+  to = {};
   if (left_ == 0) finish();
   return up() ? sizeof(Header) + here : 0;
 }
 
-// What depends on this endpoint's state. False when the frame was refused, or was the last one.
-bool Connection::check(const Header& h) noexcept {
+// What depends on this endpoint's state. False when the frame was refused, or was the last one. `to`: where a
+// put with bytes goes.
+bool Connection::check(const Header& h, RegionTable::Pin& to) noexcept {
   std::optional<Refusal> refusal;
-  RegionTable::Pin pin;
   const Place place{h.slot, h.nonce, h.offset};
   switch (FrameKind(h.kind)) {
     case FrameKind::put:
       if (h.counter >= endpoint_.counter_count() && h.add != 0) refusal = Refusal::counter;
-      if (!refusal && h.length != 0) refusal = admit(endpoint_.regions(), place, h.length, true, pin);
+      if (!refusal && h.length != 0) refusal = admit(endpoint_.regions(), place, h.length, true, to);
       break;
-    case FrameKind::get:
+    case FrameKind::get: {
+      RegionTable::Pin pin;
       if (served_.size() >= kDepth) refusal = Refusal::too_many;
       if (!refusal && h.value != 0) refusal = admit(endpoint_.regions(), place, h.value, false, pin);
       break;
+    }
     case FrameKind::data:
       if (!awaits(h)) refusal = Refusal::nonsense;
       break;

@@ -74,12 +74,17 @@ bool Connection::offer(Outgoing& out, size_t most) noexcept {
   return false;
 }
 
-bool Connection::accepted(const Outgoing& out, ssize_t result) noexcept {
+// Something did, and takes the acknowledgement along.
+void Connection::left() noexcept {
+  unanswered_ = 0;
+  if (seen_ != 0) drop_seen();
+}
+
+bool Connection::accepted(size_t offered, ssize_t result) noexcept {
   if (result >= 0) {
-    unanswered_ = 0;  // it takes the acknowledgement along
     advance(size_t(result));
-    if (seen_ != 0) drop_seen();
-    return size_t(result) == out.bytes;
+    left();
+    return size_t(result) == offered;
   }
   if (would_block(int(-result))) return false;
   broken_ = int(-result);  // what the peer said before may still be there to read, and tells more
@@ -91,13 +96,14 @@ void Connection::flush(size_t& budget, int calls) noexcept {
   for (; calls > 0 && budget != 0; --calls) {
     Outgoing out;
     if (!offer(out, std::max(budget, kPacket + kRunt + 1))) {
-      if (tls_ && tls_->owes() && broken_ == 0 && !tls_->push() && !would_block(errno)) accepted(out, -errno);
+      if (tls_ && tls_->owes() && broken_ == 0 && !tls_->push() && !would_block(errno))
+        accepted(out.bytes, -errno);
       return;
     }
     ++engine_.counts.sends;
     const ssize_t took = give(out.span());
     if (took > 0) budget -= std::min(budget, size_t(took));
-    if (!accepted(out, took < 0 ? -errno : took)) return;
+    if (!accepted(out.bytes, took < 0 ? -errno : took)) return;
   }
 }
 

@@ -25,6 +25,13 @@ void set_signal(Header& h, const Signal& signal, When when) noexcept {
   h.add = signal.add;
 }
 
+Header small_put(const Transfer& transfer, const Place& place) noexcept {
+  Header h = header_of(FrameKind::put, place);
+  set_signal(h, transfer.signal, transfer.when);
+  h.length = uint32_t(transfer.remote.bytes);
+  return h;
+}
+
 }  // namespace
 
 // Appends a frame that is a header so far.
@@ -42,9 +49,7 @@ void Connection::stage(const Header& header) noexcept {
 }
 
 void Connection::send_small(const Transfer& transfer, const Place& place, Op* op) noexcept {
-  Header h = header_of(FrameKind::put, place);
-  set_signal(h, transfer.signal, transfer.when);
-  h.length = uint32_t(transfer.remote.bytes);
+  const Header h = small_put(transfer, place);
   stage(h);
   OutFrame& frame = frames_.back();
   frame.op = op;
@@ -52,6 +57,20 @@ void Connection::send_small(const Transfer& transfer, const Place& place, Op* op
   frame.head_bytes += h.length;
   staged_bytes_ += h.length;
   if (op != nullptr) unacked_.push(*op);
+}
+
+void Connection::send_now(const Transfer& transfer, const Place& place) noexcept {
+  const Header h = small_put(transfer, place);
+  std::array<std::byte, sizeof h + kInline> bytes;
+  std::memcpy(bytes.data(), &h, sizeof h);
+  if (h.length != 0) std::memcpy(bytes.data() + sizeof h, transfer.local.data, h.length);
+  iovec part{bytes.data(), sizeof h + h.length};
+  ++engine_.counts.sends;
+  const ssize_t took = give(std::span(&part, 1));
+  if (took == ssize_t(part.iov_len)) return left();
+  const ssize_t result = took < 0 ? -errno : took;
+  send_small(transfer, place, nullptr);
+  (void)accepted(part.iov_len, result);
 }
 
 bool Connection::stage_next() noexcept {

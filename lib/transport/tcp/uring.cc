@@ -131,8 +131,10 @@ void UringEngine::stirred(Connection& connection) noexcept {
   if (connection.feed == 0) PolledEngine::stirred(connection);
 }
 
+bool UringEngine::gives_at_once() const noexcept { return feeds_.size() - free_.size() < kTogether; }
+
 void UringEngine::posted(Connection& connection, bool queued) noexcept {
-  if (feeds_.size() - free_.size() < kTogether) return PolledEngine::posted(connection, queued);
+  if (gives_at_once()) return PolledEngine::posted(connection, queued);
   wants_to_send(connection);
 }
 

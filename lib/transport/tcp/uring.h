@@ -28,6 +28,7 @@ class UringEngine final : public PolledEngine {
   void remove(Connection& connection) noexcept override;
   void stirred(Connection& connection) noexcept override;
   void posted(Connection& connection, bool queued) noexcept override;
+  bool gives_at_once() const noexcept override;
   bool is_look_due() noexcept override;
   void looked(size_t events) noexcept override;
   void move(size_t& budget) noexcept override;

@@ -131,7 +131,7 @@ void UringEngine::post(size_t letters, size_t& budget) noexcept {
       io_uring_cqe_seen(out_.get(), news);
       ++answered;
       if (result > 0) budget -= std::min(budget, size_t(result));
-      if (letter.connection->up()) letter.connection->accepted(letter.out, result);
+      if (letter.connection->up()) letter.connection->accepted(letter.out.bytes, result);
     }
     if (submitted >= 0 || submitted == -EINTR) continue;
     out_works_ = false;  // what it was given is never submitted
