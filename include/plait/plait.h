@@ -383,10 +383,10 @@ PLAIT_API plait_status plait_op_free(plait_op op);
  *   config   NULL, or the deadline (timeout_ms); no algorithm
  *   request  as for collectives; NULL: the call blocks, or in a group is waited for at its end
  *
- * A send is done when its buffer may be reused: of up to 8 KiB perhaps before anybody receives it, while 128 KiB and 256
- * messages of a pair wait so; else not until it is received. So two ranks that first send to each other and then receive,
- * both blocking, may wait for ever: use requests or a group. A receive may be longer than its message:
- * plait_request_bytes tells how much came; the dtypes of the two may differ, bytes are moved.
+ * A send is done when its buffer may be reused: of up to 8 KiB, between hosts maybe 64, perhaps before anybody receives
+ * it, while 448 KiB and 256 messages of a pair wait so; else not until it is received. So two ranks that first send to
+ * each other and then receive, both blocking, may wait for ever: use requests or a group. A receive may be longer than
+ * its message: plait_request_bytes tells how much came; the dtypes of the two may differ, bytes are moved.
  * Statuses as for collectives. PLAIT_ERR_MISMATCH: the message is longer than its receive; the text names both sizes.
  * PLAIT_ERR_TIMEOUT and PLAIT_ERR_PEER name the rank and tag that were waited for.
  * Short messages that were done at once may have one request together: each call's is waited for and freed as if it had

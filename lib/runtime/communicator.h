@@ -145,6 +145,7 @@ class Communicator {
   static constexpr uint32_t kModest = 32, kSpreadEvery = 1024;  // operations
   static constexpr size_t kShapes = 64, kReady = 16;  // remembered; requests kept ready; powers of two
   static constexpr uint32_t kLookAround = 8;          // polls of messages
+  static constexpr uint32_t kTogether = 32;           // messages of a group that leave together
   static constexpr uint32_t kOrderlyEvery = 64;       // of so many short messages, one takes a request
   static constexpr uint32_t kLooksForMessage = 256;   // before a receive takes one: some microseconds
   static constexpr uint32_t kMostStrangeLooks = 200;
@@ -355,6 +356,7 @@ class Communicator {
   uint64_t recorded_ = 0;  // the latest call that is on the board
   uint32_t polls_ = 0;
   uint32_t message_polls_ = 0;  // since the domains were polled for messages; 0: they are next
+  uint32_t gathered_ = 0;       // messages of groups that the network is to carry
   uint32_t modest_ = 0;  // operations since one that needed more memory than lines; kModest and more: at rest
   std::deque<bootstrap::Notice> child_news_;  // of children that are being made: why others failed
   uint32_t making_ = 0;                       // the call that makes one just now: kSplitCall, kDupCall

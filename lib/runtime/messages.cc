@@ -143,11 +143,11 @@ bool Messages::advance_link(Channel& channel, Peer& peer, const Local& local) no
   transport::MessageLink& link = peer.messages();
   bool moved = false;
   if (!take_short(channel, link, moved)) {
-    moved = hand_on(channel.receives, channel, peer, local) || moved;
+    moved = hand_on(channel.receives, channel, peer, local, false) || moved;
   } else if (channel.sends.first == nullptr && channel.handed.first == nullptr && !link.owes_credit()) {
     return moved;  // what comes is left to take_short()
   }
-  moved = hand_on(channel.sends, channel, peer, local) || moved;
+  moved = hand_on(channel.sends, channel, peer, local, false) || moved;
   moved = link.progress() || moved;
   const int32_t r = peer.rank();
   if (!link.status().ok()) blame(link.status(), r);
@@ -178,19 +178,19 @@ bool Messages::settle(int32_t rank, transport::MessageLink& link) noexcept {
 
 void Messages::hand_on(Peer& peer, const Local& local) noexcept {
   Channel& channel = *channels_[size_t(peer.rank())];
-  (void)hand_on(channel.receives, channel, peer, local);
-  (void)hand_on(channel.sends, channel, peer, local);
+  (void)hand_on(channel.receives, channel, peer, local, true);
+  (void)hand_on(channel.sends, channel, peer, local, true);
   (void)collect(channel, peer.messages(), peer.rank());
 }
 
-// As many as the link has room for.
-bool Messages::hand_on(List& list, Channel& channel, Peer& peer, const Local& local) noexcept {
+// As many as the link has room for. `at_once`: sends need no progress() of it.
+bool Messages::hand_on(List& list, Channel& channel, Peer& peer, const Local& local, bool at_once) noexcept {
   bool moved = false;
   for (; list.first != nullptr; moved = true) {
     Letter& letter = list.first->letter;
     transport::MessageLink& link = peer.messages();
     const transport::LocalSlice slice = place_of(letter, peer.way(), local);
-    letter.handed = letter.kind == Letter::Kind::send ? link.send(uint32_t(letter.tag), slice)
+    letter.handed = letter.kind == Letter::Kind::send ? link.send(uint32_t(letter.tag), slice, at_once)
                                                       : link.receive(uint32_t(letter.tag), slice);
     if (letter.handed == nullptr) {
       letter.region.reset();

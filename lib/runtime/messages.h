@@ -101,7 +101,7 @@ class Messages {
   bool advance_self(Channel& channel) noexcept;
   bool advance_link(Channel& channel, Peer& peer, const Local& local) noexcept;
   bool take_short(Channel& channel, transport::MessageLink& link, bool& moved) noexcept;
-  bool hand_on(List& list, Channel& channel, Peer& peer, const Local& local) noexcept;
+  bool hand_on(List& list, Channel& channel, Peer& peer, const Local& local, bool at_once) noexcept;
   bool collect(Channel& channel, transport::MessageLink& link, int32_t rank) noexcept;
   void end(plait_request* request, const Status& status, int32_t rank) noexcept;
   void blame(const Status& status, int32_t rank) noexcept;

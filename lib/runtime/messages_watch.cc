@@ -1,6 +1,7 @@
 // How a communicator moves its messages on, and what becomes of them when somebody fails.
 #include "base/clock.h"
 #include "runtime/communicator.h"
+#include "runtime/group.h"
 
 namespace plait::runtime {
 
@@ -48,10 +49,11 @@ void Communicator::start_message(plait_request* request) noexcept {
     (void)advance_messages();
     return;
   }
-  // What is to be sent goes before anything is asked of the kernel: that takes as long as the sending.
+  // What is to be sent goes before anything is asked of the kernel: that takes as long as the sending. Many
+  // of a group leave together, as one by one each takes a call to the kernel.
   if (!p->mapped()) {
     message_polls_ = 0;
-    (void)drive_messages();
+    if (!in_group() || ++gathered_ % kTogether == 0) (void)drive_messages();
     return;
   }
   short_.links[size_t(letter.peer)] = &p->messages();

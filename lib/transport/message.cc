@@ -7,12 +7,12 @@ MessageLink::MessageLink(const MessageWiring& wiring, std::string_view peer)
   lines_.bind(wiring);
 }
 
-MessageRequest* MessageLink::send(uint32_t tag, const LocalSlice& data) noexcept {
+MessageRequest* MessageLink::send(uint32_t tag, const LocalSlice& data, bool at_once) noexcept {
   // A slot that the peer told of meanwhile need not be asked for. (Of many the first ones give it time.)
-  if (status_.ok() && data.bytes > kEagerBytes && sends_.idle()) (void)take_lines();
+  if (at_once && status_.ok() && data.bytes > wiring_.eager_bytes() && sends_.idle()) (void)take_lines();
   if (!status_.ok()) return nullptr;
   MessageRequest* request = sends_.start(tag, data);
-  if (request != nullptr) (void)sends_.advance();
+  if (at_once && request != nullptr) (void)sends_.advance();
   return request;
 }
 

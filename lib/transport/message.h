@@ -32,8 +32,9 @@ class MessageLink {
   MessageLink& operator=(const MessageLink&) = delete;
 
   // Sends `data`, which stays as it is until the request is done: then it left, though it may not have
-  // arrived. Null: no room until a request is released, or status() is not ok.
-  MessageRequest* send(uint32_t tag, const LocalSlice& data) noexcept;
+  // arrived. Null: no room until a request is released, or status() is not ok. `at_once`: else it leaves with
+  // the next progress(), together with others.
+  MessageRequest* send(uint32_t tag, const LocalSlice& data, bool at_once = true) noexcept;
   // Receives into 1 to kMessageTogether slots. Null: as above.
   MessageRequest* receive(std::span<const MessageSlot> slots) noexcept;
   MessageRequest* receive(uint32_t tag, const LocalSlice& data) noexcept {

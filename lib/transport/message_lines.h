@@ -28,6 +28,11 @@ struct MessageWiring {
   uint16_t first_counter = 0;             // even; of kMessageCounters, alike on both sides
   uint64_t first_cookie = 0;              // of kMessageCookies
 
+  // Up to here a message is short. Where what is told takes so long, two copies more of it take less than
+  // telling where it may go.
+  uint32_t eager_bytes() const noexcept {
+    return mapped == nullptr && capabilities->cost.latency_s > kFarLatency_s ? kFarEagerBytes : kEagerBytes;
+  }
   uint32_t stream_parts() const noexcept { return wide ? kMappedStreamParts : kStreamParts; }
   uint32_t units_of(uint32_t bytes) const noexcept {
     return wide ? transport::units_of(bytes, kMappedUnitBytes) : transport::units_of(bytes, kUnitBytes);

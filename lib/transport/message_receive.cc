@@ -54,7 +54,7 @@ MessageRequest* MessageReceives::start(std::span<const MessageSlot> wanted) noex
       continue;
     }
     waiting_.push(s);
-    if (w.data.bytes > kEagerBytes) owe(s);  // shorter ones are not put to
+    if (w.data.bytes > wiring_.eager_bytes()) owe(s);  // shorter ones are not put to
   }
   return &requests_[index];
 }

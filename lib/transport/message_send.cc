@@ -57,7 +57,7 @@ bool MessageSends::advance() noexcept {
 // units that may come back; those that messages hold which nobody takes may never, and it asks.
 bool MessageSends::announce(Send& send) noexcept {
   if (!lines_.room()) return false;
-  const bool is_short = send.data.bytes <= kEagerBytes,
+  const bool is_short = send.data.bytes <= wiring_.eager_bytes(),
              fits = is_short && lines_.room_for_units(uint32_t(send.data.bytes));
   if (is_short && !fits && !lines_.all_read()) return false;
   if (fits) {

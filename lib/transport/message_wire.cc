@@ -28,7 +28,7 @@ const char* refusal(const MessageLine& line) noexcept {
     case LineKind::credit:
       return nullptr;
     case LineKind::eager:
-      return f.bytes <= kEagerBytes ? nullptr : "a short message that is long";
+      return f.bytes <= kFarEagerBytes ? nullptr : "a short message that is long";
     case LineKind::lent:
       // Else take_lent() would never find the head that it expects.
       if (line.flags != 0 || line.id != 0) return "a lent message with unknown flags";

@@ -19,11 +19,13 @@ constexpr uint32_t kMessageSends = 256;   // outstanding, of a link
 constexpr uint32_t kMessageSlots = 256;   // of outstanding receives, of a link
 constexpr uint32_t kMessageRegions = 64;  // of the peer that are known at a time
 constexpr uint32_t kNoRegion = 0xffff;
-constexpr uint32_t kUnitBytes = 256;
+constexpr uint32_t kUnitBytes = 1024;
 constexpr uint32_t kMappedUnitBytes = 896;  // where the peer maps them, see MappedMessageMemory
 constexpr uint32_t kUnits = 512;            // a power of two
 constexpr uint32_t kEagerBytes = 8 * 1024;  // longer messages wait until there is room for them where they go
-constexpr uint32_t kInlineBytes = 32;       // these lie in their line
+constexpr uint32_t kFarEagerBytes = 64 * 1024;  // the same of domains whose latency is above:
+constexpr double kFarLatency_s = 5e-6;
+constexpr uint32_t kInlineBytes = 32;  // these lie in their line
 constexpr uint32_t kStreamPartBytes = 16 * 1024;
 constexpr uint32_t kStreamParts = 4;
 constexpr uint32_t kMappedStreamParts =
@@ -106,7 +108,7 @@ struct MessageMemory : MessageFront {
   std::byte units[kUnits][kUnitBytes];
   std::byte parts[kStreamParts][kStreamPartBytes];
 };
-static_assert(sizeof(MessageMemory) == 216 * 1024 + 64);
+static_assert(sizeof(MessageMemory) == 600 * 1024 + 64);
 
 // Where peers map it: wider units and more parts. Both are stored to faster when they have left the cache of
 // the core that read them. Between two cores of a Zen 3 (L2 of 512 KiB) 1 MiB takes 55 us through 64 parts,

@@ -40,7 +40,7 @@ idle4|30|4|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
 idle8|35|8|here|BENCH_MODE=idle BENCH_SIZES=$((64 * K)) BENCH_SLEEP=0.6|$alike|-
 jitter|20|2|here|BENCH_MODE=jitter BENCH_SIZES=8|plait|limit-line|.*-def|-
 start|20|2|here|BENCH_MODE=start|plait|.*-def|-
-hosts2|200|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),pingpong:8
+hosts2|220|2|hosts||quick|$(points allreduce_inplace "$few,$((4 * K))"),$(points pingpong,sendbw "8,$((16 * K)),$((64 * K))")
 hosts4|120|4|hosts||quick|$(points allreduce_inplace "$few")
 END
 }

@@ -62,7 +62,8 @@ TEST_P(Messages, ReceivesThatAreDoneWereAcknowledged) {
     for (MessageRequest* send : sends) p.a.link->release(send);
     for (MessageRequest* receive : receives) p.b.link->release(receive);
   };
-  for (const size_t bytes : {size_t{0}, size_t{8}, size_t{300}, size_t{8192}, kLong, size_t{1} << 20})
+  for (const size_t bytes :
+       {size_t{0}, size_t{8}, size_t{300}, size_t{8192}, size_t{30'000}, kLong, size_t{1} << 20})
     move({bytes});
   for (const size_t count : {3u, 4u, 5u, 8u, 9u, 26u, 31u, 32u, 33u, 200u})
     move(std::vector<size_t>(count, 8));
@@ -243,7 +244,7 @@ TEST_P(Messages, LinesThatBreakTheRulesEndTheLink) {
   const Case cases[] = {
       {"no known kind", line(LineKind(99), [](auto&) {})},
       {"short message that is long",
-       line(LineKind::eager, [](auto& l) { l.fields.bytes = kEagerBytes + 1; })},
+       line(LineKind::eager, [](auto& l) { l.fields.bytes = kFarEagerBytes + 1; })},
       {"slot that is not there",
        line(LineKind::direct, [](auto& l) { l.fields.bytes = l.fields.pieces = 1; })},
       {"waits for none", line(LineKind::start, [](auto&) {})},

@@ -7,7 +7,7 @@
 
 namespace plait::transport::conformance {
 
-constexpr size_t kLong = 3 * kEagerBytes;  // waits until there is room for it where it goes
+constexpr size_t kLong = kFarEagerBytes + kEagerBytes;  // waits until there is room for it where it goes
 
 // One end of a message link.
 struct Party {

@@ -9,9 +9,10 @@ TEST_P(Messages, BytesOfAllSizesArrive) {
   for (bool mapped : {true, false}) {
     Pair& p = pair(0, 1, mapped);
     uint8_t seed = 1;
-    for (size_t bytes : {size_t(0), size_t(1), size_t(kInlineBytes), size_t(kInlineBytes) + 1,
-                         size_t(kUnitBytes), size_t(kUnitBytes) + 1, size_t(kEagerBytes),
-                         size_t(kEagerBytes) + 1, size_t(65536), size_t(262145), size_t(3'000'001)}) {
+    for (size_t bytes :
+         {size_t(0), size_t(1), size_t(kInlineBytes), size_t(kInlineBytes) + 1, size_t(kUnitBytes),
+          size_t(kUnitBytes) + 1, size_t(kEagerBytes), size_t(kEagerBytes) + 1, size_t(kFarEagerBytes),
+          size_t(kFarEagerBytes) + 1, size_t(262145), size_t(3'000'001)}) {
       expect_message(p, 5, bytes, seed++);
     }
   }
@@ -22,7 +23,7 @@ TEST_P(Messages, BytesArriveWithoutRegions) {
   Pair& p = pair();
   uint8_t seed = 1;
   for (size_t bytes : {size_t(100), size_t(kEagerBytes) + 1, size_t(kStreamPartBytes) * kStreamParts + 1,
-                       size_t(1'000'000), size_t(kStreamPartBytes) * kMappedStreamParts + 1}) {
+                       kLong, size_t(1'000'000), size_t(kStreamPartBytes) * kMappedStreamParts + 1}) {
     for (int way = 0; way < 8; ++way, ++seed) {
       const bool late = (way & 4) != 0;
       Buffer &from = source(0, bytes, seed), &to = target(1, bytes);
@@ -112,7 +113,8 @@ TEST_P(Messages, Point10_NoMoreSlotsThanEight) {
 // Of one tag, whatever way each takes.
 TEST_P(Messages, Point10_SendsMatchInPostingOrder) {
   Pair& p = pair();
-  const size_t sizes[] = {kLong, 0, 10, 100'000, 33, kEagerBytes, kEagerBytes + 1, 1, 300'000, 5000};
+  const size_t sizes[] = {kLong,           0, 10,      100'000,       33, kEagerBytes,
+                          kEagerBytes + 1, 1, 300'000, kFarEagerBytes};
   for (int order = 0; order < 3; ++order) {
     std::vector<MessageRequest*> sends, receives;
     std::vector<Buffer*> to;
@@ -139,6 +141,32 @@ TEST_P(Messages, Point10_SendsMatchInPostingOrder) {
       p.a.link->release(sends[i]);
       p.b.link->release(receives[i]);
     }
+  }
+}
+
+// Sent to leave together, of all kinds: in their order, and not before the link has its turn.
+TEST_P(Messages, ThoseThatLeaveTogetherKeepTheirOrder) {
+  Pair& p = pair();
+  const size_t sizes[] = {8, 0, kEagerBytes, 33, kLong, 5000, kFarEagerBytes, 1, 300'000, 20};
+  constexpr size_t kMany = 60;
+  std::vector<MessageRequest*> sends, receives;
+  std::vector<Buffer*> to;
+  for (size_t i = 0; i < kMany; ++i) {
+    const size_t bytes = sizes[i % std::size(sizes)];
+    sends.push_back(p.a.link->send(6, slice(source(0, bytes + 1, uint8_t(i)), bytes), false));
+    ASSERT_NE(sends.back(), nullptr);
+    EXPECT_FALSE(sends.back()->done());
+  }
+  for (size_t i = 0; i < kMany; ++i) {
+    const size_t bytes = sizes[i % std::size(sizes)];
+    to.push_back(&target(1, bytes + 1));
+    receives.push_back(p.b.link->receive(6, slice(*to.back())));
+  }
+  for (size_t i = 0; i < kMany; ++i) {
+    const size_t bytes = sizes[i % std::size(sizes)];
+    ASSERT_TRUE(finish(receives[i]) && finish(sends[i])) << i;
+    EXPECT_EQ(receives[i]->bytes()[0], bytes) << i;
+    EXPECT_TRUE(to[i]->holds(uint8_t(i), 0, bytes)) << i;
   }
 }
 
@@ -186,7 +214,7 @@ TEST_P(Messages, Point10_RepeatsOfATagStayInOrder) {
 // them all the same.
 TEST_P(Messages, ShortOnesThatNobodyTakesHoldUpNoOther) {
   for (bool mapped : {true, false}) {
-    for (size_t bytes : {size_t(kUnitBytes) * 3, size_t(5000), size_t(kEagerBytes)}) {
+    for (size_t bytes : {size_t(300), size_t(5000), size_t(kEagerBytes), size_t(kFarEagerBytes)}) {
       Pair& p = pair(0, 1, mapped);
       const uint32_t units = units_of(uint32_t(bytes), mapped ? kMappedUnitBytes : kUnitBytes);
       const size_t many = std::min<size_t>(kUnits / units + 5, kMessageSends - 1);

@@ -37,7 +37,7 @@ class Direction {
   };
   // A length that all ways of moving are tried with.
   size_t length() {
-    const size_t most[] = {1, 33, 300, kEagerBytes, kEagerBytes + 2, 40'000, 200'000};
+    const size_t most[] = {1, 33, 300, kEagerBytes, kEagerBytes + 2, 40'000, kFarEagerBytes + 2, 200'000};
     return size_t(random_() % most[random_() % std::size(most)]);
   }
   // What the k-th message of a tag is, decided by whichever side comes to it first.
