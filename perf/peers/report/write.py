@@ -22,7 +22,7 @@ def others(results):
 
 
 def hosts(results, section):
-    parts = [f"{c}:\n\n{with_settings(results, section, c)}" for c in ("allreduce_inplace", "pingpong") if results.sizes(section, c)]
+    parts = [f"{c}:\n\n{with_settings(results, section, c)}" for c in ("allreduce_inplace", "pingpong", "sendbw") if results.sizes(section, c)]
     rates = tables.line_rates(results) if section == aims.LINE_SECTION else None
     if rates:
         parts.append(f"At 16 MiB plait moves {rates[0]:.2f} GB/s each way, and sums; `iperf3 --bidir` moves {rates[1]:.2f}.")
