@@ -73,12 +73,13 @@ plait_status run(Given& given, plait_request** out, Mode mode) {
 }  // namespace
 
 plait_status start(Communicator& comm, plait_request* request, plait_request** out) {
-  comm.start(request);
+  const bool together = out == nullptr && in_group();
+  comm.start(request, together);
   if (out != nullptr) {
     *out = request;
     return PLAIT_OK;
   }
-  if (in_group()) {
+  if (together) {
     defer(request);
     return PLAIT_OK;
   }

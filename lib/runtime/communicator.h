@@ -101,8 +101,9 @@ class Communicator {
   // What a plan of a collective could run, the best one first; the same for people.
   std::vector<collectives::Weighed> candidates(const plait_request& plan);
   std::string explain(const plait_request& plan);
-  // Puts it behind those started before. It may move at once.
-  void start(plait_request* request) noexcept;
+  // Puts it behind those started before. It may move at once. `together`: who started it waits for it, with
+  // others, before doing anything else, so messages may leave with them.
+  void start(plait_request* request, bool together = false) noexcept;
   // Frees a request that is not started or done.
   void release(plait_request* request) noexcept;
 
@@ -235,7 +236,7 @@ class Communicator {
   }
 
   // messages.cc
-  void start_message(plait_request* request) noexcept;
+  void start_message(plait_request* request, bool together) noexcept;
   transport::MessageLink* link_now(int32_t rank) noexcept;
   [[gnu::always_inline]] transport::MessageLink* open_link(int32_t rank) noexcept;
   bool may_receive_now(size_t bytes) const noexcept;

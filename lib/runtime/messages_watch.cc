@@ -1,7 +1,6 @@
 // How a communicator moves its messages on, and what becomes of them when somebody fails.
 #include "base/clock.h"
 #include "runtime/communicator.h"
-#include "runtime/group.h"
 
 namespace plait::runtime {
 
@@ -27,7 +26,7 @@ plait_request* Communicator::make_message(Letter::Kind kind, int32_t peer, int32
   return request;
 }
 
-void Communicator::start_message(plait_request* request) noexcept {
+void Communicator::start_message(plait_request* request, bool together) noexcept {
   if (abort_.load(std::memory_order_relaxed)) check(nullptr);
   if (is_broken_.load(std::memory_order_acquire)) {
     request->state = plait_request::State::done;
@@ -53,7 +52,7 @@ void Communicator::start_message(plait_request* request) noexcept {
   // of a group leave together, as one by one each takes a call to the kernel.
   if (!p->mapped()) {
     message_polls_ = 0;
-    if (!in_group() || ++gathered_ % kTogether == 0) (void)drive_messages();
+    if (!together || ++gathered_ % kTogether == 0) (void)drive_messages();
     return;
   }
   short_.links[size_t(letter.peer)] = &p->messages();

@@ -7,11 +7,11 @@
 
 namespace plait::runtime {
 
-void Communicator::start(plait_request* request) noexcept {
+void Communicator::start(plait_request* request, bool together) noexcept {
   request->result = Status();
   request->deadline_set = false;
   request->next = nullptr;
-  if (request->is_message()) return start_message(request);
+  if (request->is_message()) return start_message(request, together);
   request->factor = nullptr;
   request->number = ++calls_;
   if (request->low_rank != nullptr) calls_++;  // two operations

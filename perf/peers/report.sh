@@ -3,7 +3,8 @@
 # Sourced by run. REPORT_SECTIONS and REPORT_PEERS (regexes): only these.
 #
 # A section has a quick round of all settings, from which the best two of each peer and size go on, and then rounds until its
-# share of the time is spent. In a round all take turns, plait and the limits two each: they are compared to a quarter, others to a half.
+# share of the time is spent. In a round all take turns, plait and the limits two each, as
+# what is asked of them is finer: a quarter, and of others a half.
 
 results=
 deadline=0 # of the whole, in $SECONDS
