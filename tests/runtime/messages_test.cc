@@ -1,5 +1,6 @@
 // Sends and receives of the C API.
 #include <deque>
+#include <latch>
 #include <memory>
 #include <random>
 
@@ -209,6 +210,38 @@ TEST(Messages, RequestsOfShortMessages) {
       OK(plait_barrier(c.comm, nullptr, nullptr));
     }
     return {};
+  });
+}
+
+// The end of a group waits for calls without a request only: one that has one is gone before, whatever its
+// rank does then.
+TEST(Messages, OneInAGroupWithARequestLeavesWithoutAWait) {
+  std::latch came(1);
+  ranks(2, [&](Comm& c, int rank) -> std::string {
+    Memory mine(64, false), theirs(64, false);
+    mine.fill(rank);
+    OK(plait_barrier(c.comm, nullptr, nullptr));
+    if (rank == 0) {
+      OK(send(c.comm, mine, 8, 1, 1));  // whatever opens between them is open
+      OK(plait_group_begin());
+      plait_request* request = nullptr;
+      const std::string said = ok(send(c.comm, mine, 64, 1, 2, &request), c.comm);
+      const std::string then = ok(plait_group_end(), c.comm);
+      came.wait();
+      if (!said.empty() || !then.empty()) return said + then;
+      OK(plait_wait(request));
+      OK(plait_request_free(request));
+      return {};
+    }
+    plait_call_config config{};
+    config.struct_size = sizeof config;
+    config.timeout_ms = 10'000;
+    std::string bad = ok(receive(c.comm, theirs, 8, 0, 1), c.comm);
+    if (bad.empty())
+      bad = ok(plait_recv(c.comm, theirs.data(), 64, PLAIT_UINT8, 0, 2, &config, nullptr), c.comm);
+    came.count_down();
+    if (bad.empty() && !theirs.holds(0)) bad = "wrong bytes";
+    return bad;
   });
 }
 
