@@ -158,11 +158,21 @@ constexpr size_t kInlineElements = transport::kInlineBytes / largest_element(); 
     return PLAIT_OK;
   return start_receive(comm, buffer, count, dtype, peer, tag, config, request);
 }
+// In a group, or while another thread is in one: it waits for nothing.
+[[gnu::noinline]] plait_status receive_landed_inline(plait_comm* comm, void* buffer, size_t count,
+                                                     plait_dtype dtype, int32_t peer, int32_t tag,
+                                                     const plait_call_config* config,
+                                                     plait_request** request) {
+  if (count > kInlineElements) __builtin_unreachable();
+  if (is_simple(comm, buffer, count, dtype, peer, tag, config) &&
+      comm->impl->receive_landed_inline(peer, tag, static_cast<std::byte*>(buffer), bytes_of(count, dtype)))
+    return PLAIT_OK;
+  return start_receive(comm, buffer, count, dtype, peer, tag, config, request);
+}
 
-// Is it a blocking call outside of a group, of a message that lies in a line? Others lose little by the
-// question.
+// Is it a call without a request, of a message that lies in a line? Others lose little by the question.
 [[gnu::always_inline]] inline bool is_inline(size_t count, const plait_request* const* request) noexcept {
-  return count <= kInlineElements && request == nullptr && !any_group();
+  return count <= kInlineElements && request == nullptr;
 }
 
 plait_status plan(plait_comm* handle, const Call& call, plait_request** plan) {
@@ -184,8 +194,10 @@ plait_status plait_send(plait_comm* comm, const void* buffer, size_t count, plai
 
 plait_status plait_recv(plait_comm* comm, void* buffer, size_t count, plait_dtype dtype, int32_t peer,
                         int32_t tag, const plait_call_config* config, plait_request** request) {
-  return is_inline(count, request) ? receive_inline(comm, buffer, count, dtype, peer, tag, config, request)
-                                   : start_receive(comm, buffer, count, dtype, peer, tag, config, request);
+  if (!is_inline(count, request))
+    return start_receive(comm, buffer, count, dtype, peer, tag, config, request);
+  return any_group() ? receive_landed_inline(comm, buffer, count, dtype, peer, tag, config, request)
+                     : receive_inline(comm, buffer, count, dtype, peer, tag, config, request);
 }
 
 plait_status plait_plan_send(plait_comm* comm, const void* buffer, size_t count, plait_dtype dtype,

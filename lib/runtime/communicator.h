@@ -93,6 +93,9 @@ class Communicator {
                                           size_t bytes) noexcept;
   [[gnu::always_inline]] bool receive_inline(int32_t peer, int32_t tag, std::byte* data,
                                              size_t bytes) noexcept;
+  // The same in a group: of a message that has landed, without waiting for it.
+  [[gnu::always_inline]] bool receive_landed_inline(int32_t peer, int32_t tag, std::byte* data,
+                                                    size_t bytes) noexcept;
   // The same of a message that must be there already; `moved`: its length.
   bool receive_landed(int32_t peer, int32_t tag, std::byte* data, size_t bytes, size_t& moved) noexcept;
   // What its user holds of a short message of `moved` bytes that is done: nothing else is known of it, so all
@@ -147,7 +150,7 @@ class Communicator {
   static constexpr size_t kShapes = 64, kReady = 16;  // remembered; requests kept ready; powers of two
   static constexpr uint32_t kLookAround = 8;          // polls of messages
   static constexpr uint32_t kTogether = 32;           // messages of a group that leave together
-  static constexpr uint32_t kOrderlyEvery = 64;       // of so many short messages, one takes a request
+  static constexpr uint32_t kOrderlyEvery = 256;      // of so many short messages, one takes a request
   static constexpr uint32_t kLooksForMessage = 256;   // before a receive takes one: some microseconds
   static constexpr uint32_t kMostStrangeLooks = 200;
 

@@ -1,5 +1,6 @@
-// Blocking sends and receives of messages that lie in a line (message_inline.h), of ranks that share memory:
-// what messages_now.cc does, for these alone and compiled into what plait_send and plait_recv end with.
+// Sends and receives, without a request, of messages that lie in a line (message_inline.h), of ranks that
+// share memory: what messages_now.cc does, for these alone and compiled into what plait_send and plait_recv
+// end with.
 #pragma once
 
 #include "runtime/communicator.h"
@@ -31,6 +32,17 @@ inline bool Communicator::receive_inline(int32_t rank, int32_t tag, std::byte* d
   transport::MessageLink* const link = open_link(rank);
   size_t moved = 0;
   return link != nullptr && link->receive_inline(uint32_t(tag), data, bytes, kLooksForMessage, moved);
+}
+
+inline bool Communicator::receive_landed_inline(int32_t rank, int32_t tag, std::byte* data,
+                                                size_t bytes) noexcept {
+  if (head_ != nullptr || policy_.crowded || !messages_.idle(rank)) [[unlikely]]
+    return false;
+  transport::MessageLink* const link = open_link(rank);
+  size_t moved = 0;
+  if (link == nullptr || !link->receive_inline(uint32_t(tag), data, bytes, 0, moved)) return false;
+  if (++short_.landed_in_a_row >= Messages::kMany) link->fetch_ahead();
+  return true;
 }
 
 }  // namespace plait::runtime

@@ -192,8 +192,8 @@ class MessageLines {
   void fetch_next() const noexcept { prefetch_for_write(&wiring_.mapped->lines[tail_ % kMessageLines]); }
   // The same of lines and units, after so many more.
   bool owes_after(uint32_t lines, uint32_t units) const noexcept {
-    return consumed.lines + lines - told_.lines >= kMessageLines / 4 ||
-           consumed.units + units - told_.units >= kUnits / 4;
+    return consumed.lines + lines - told_.lines >= kCreditLines ||
+           consumed.units + units - told_.units >= kCreditUnits;
   }
   size_t collect(std::span<Transfer> transfers, std::span<uint32_t> of, uint32_t& lines) const noexcept;
   Transfer put(const void* home, size_t bytes, Signal signal) const noexcept;

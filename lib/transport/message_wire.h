@@ -22,6 +22,9 @@ constexpr uint32_t kNoRegion = 0xffff;
 constexpr uint32_t kUnitBytes = 1024;
 constexpr uint32_t kMappedUnitBytes = 896;  // where the peer maps them, see MappedMessageMemory
 constexpr uint32_t kUnits = 512;            // a power of two
+// The peer is told at once of so many lines or units that were read.
+constexpr uint32_t kCreditLines = kMessageLines / 2;
+constexpr uint32_t kCreditUnits = kUnits / 4;
 constexpr uint32_t kEagerBytes = 8 * 1024;  // longer messages wait until there is room for them where they go
 constexpr uint32_t kFarEagerBytes = 64 * 1024;  // the same of domains whose latency is above:
 constexpr double kFarLatency_s = 5e-6;

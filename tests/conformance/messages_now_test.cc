@@ -156,7 +156,7 @@ TEST_P(Messages, InlineOnesGiveNoCreditThatWasNotTold) {
     inlined += done;
   }
   EXPECT_GT(inlined, 0u);
-  EXPECT_LT(inlined, kMessageLines / 4) << "none are where credit is owed";
+  EXPECT_LT(inlined, std::min(kCreditLines, kCreditUnits)) << "none are where credit is owed";
   EXPECT_TRUE(b.progress()) << "it owes credit";
   EXPECT_FALSE(a.receive_inline(0, bytes(got), sizeof got, 0, moved)) << "a line of credit is no message";
   EXPECT_TRUE(a.progress());
