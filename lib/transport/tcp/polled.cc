@@ -8,10 +8,11 @@ namespace plait::transport::tcp {
 
 namespace {
 
-constexpr int kCalls = 2;  // to the kernel, to send on one connection
-// A poll moves about 256 KiB; receiving leaves two packets of that to sending. Sent in pieces of other sizes,
-// or received more at once, one side is soon bursts ahead of the other, which then waits.
-constexpr size_t kReceive = kPiece - kCalls * kPacket;
+constexpr int kCalls = 4;  // to the kernel, to send on one connection
+// Bytes that leave in a row, before what is long is received. Of two that exchange packet by packet each
+// takes a third longer for one: what comes while a call holds the socket waits for its end, is received by a
+// call of its own, and acknowledged by a packet of its own.
+constexpr size_t kRun = 8 * kPacket;
 constexpr size_t kReceiveLeast = size_t{16} << 10;
 constexpr uint32_t kLately = 8;     // receives in vain, up to which a hot connection is tried at every poll
 constexpr uint32_t kOthers = 8;     // polls, at one of which one of the others is tried meanwhile
@@ -22,6 +23,8 @@ constexpr uint32_t kDrowsy = 128;   // receives in vain, after which it is tried
 constexpr uint32_t kNap = 8;
 constexpr uint32_t kLookEvery = 16;    // polls until epoll is asked, ...
 constexpr uint32_t kLookSeldom = 256;  // ... where all connections are hot
+
+bool is_long(Lane lane) noexcept { return lane != Lane::mailbox && lane != Lane::pulse; }
 
 }  // namespace
 
@@ -50,15 +53,18 @@ bool PolledEngine::is_look_due() noexcept {
 
 void PolledEngine::move(size_t& budget) noexcept {
   receive(budget);
-  if (!sending_.empty()) send(budget);
+  if (budget != 0 && !sending_.empty()) send(budget);
 }
+
+// Whether more is to leave before what is long is received.
+bool PolledEngine::in_run() const noexcept { return !sending_.empty() && run_ < kRun; }
 
 // All that may have something get an equal share, so that none waits for the others to fall silent.
 void PolledEngine::receive(size_t& budget) noexcept {
-  const size_t rest = budget - std::min(budget, kReceive);
+  const bool waits = in_run();
+  const size_t all = budget;
   const size_t among = busy_count() + told_count_;
-  const size_t share = among <= 1 ? kReceive : std::max(kReceive / among, kReceiveLeast);
-  budget -= rest;
+  const size_t share = among <= 1 ? budget : std::max(budget / among, kReceiveLeast);
   const auto take = [&](Connection& connection) {
     const size_t most = std::min(budget, share);
     size_t left = most;
@@ -73,8 +79,8 @@ void PolledEngine::receive(size_t& budget) noexcept {
   if (!held_.empty()) take_held(budget, share);
   const Connection* const turn = whose_turn();
   for (Connection*& hot : hot_) {
-    if (hot == nullptr || (hot->quiet > kDrowsy ? polls_ % kNap != 0 : hot->quiet > kLately && hot != turn))
-      continue;
+    if (hot == nullptr || (waits && is_long(hot->lane()))) continue;
+    if (hot->quiet > kDrowsy ? polls_ % kNap != 0 : hot->quiet > kLately && hot != turn) continue;
     if (take(*hot)) {
       hot->quiet = 0;
     } else if (++hot->quiet > kQuiet || !hot->up()) {
@@ -85,9 +91,13 @@ void PolledEngine::receive(size_t& budget) noexcept {
     }
   }
   crowded_ = told_count_ != 0;
-  for (size_t i = 0; i < told_count_; ++i) take(*told_[i]);
+  for (size_t i = 0; i < told_count_; ++i) {
+    if (!waits || !is_long(told_[i]->lane())) take(*told_[i]);  // epoll tells of it again
+  }
   told_count_ = 0;
-  budget += rest;
+  if (waits) return;
+  came_ += all - budget;
+  if (budget != 0 || came_ >= kRun) run_ = came_ = 0;
 }
 
 // Of the hot ones that are neither drowsy nor had something lately: a receive in vain costs as much as a
@@ -124,11 +134,17 @@ void PolledEngine::hold(Connection& connection) noexcept {
 
 void PolledEngine::send(size_t& budget) noexcept {
   ++first_;
+  const size_t before = budget;
   for (size_t i = 0; i < sending_.size() && budget != 0; ++i) {
     Connection& connection = *sending_[(first_ + i) % sending_.size()];
     if (connection.up()) connection.flush(budget, kCalls);
   }
+  count_run(before - budget);
   drop_sent();
+}
+
+void PolledEngine::count_run(size_t left) noexcept {
+  run_ = left == 0 ? kRun : run_ + left;  // 0: the kernel is full, and it is time to receive
 }
 
 void PolledEngine::drop_sent() noexcept {

@@ -37,7 +37,8 @@ class PolledEngine : public Engine {
  protected:
   void receive(size_t& budget) noexcept;
   void send(size_t& budget) noexcept;
-  void drop_sent() noexcept;  // of those that wanted to
+  void drop_sent() noexcept;             // of those that wanted to
+  void count_run(size_t left) noexcept;  // bytes that left in one poll
   const std::vector<Connection*>& sending() const noexcept { return sending_; }
   size_t hot_count() const noexcept;
   size_t busy_count() const noexcept;  // of those, to which something came lately
@@ -46,6 +47,7 @@ class PolledEngine : public Engine {
  private:
   static constexpr size_t kHot = 4;
 
+  bool in_run() const noexcept;
   Connection* whose_turn() noexcept;
   void take_held(size_t& budget, size_t share) noexcept;
   void hold(Connection& connection) noexcept;
@@ -59,6 +61,8 @@ class PolledEngine : public Engine {
   size_t told_count_ = 0;
   size_t connections_ = 0;
   size_t first_ = 0;      // of the sending, whose turn it is
+  size_t run_ = 0;        // bytes that left since what is long was received,
+  size_t came_ = 0;       // and that came since more than that was to leave
   size_t turn_ = 0;       // of the hot ones, the latest one that whose_turn() named
   bool crowded_ = false;  // epoll told of more than are hot
   uint32_t polls_ = 0, looked_ = 0;

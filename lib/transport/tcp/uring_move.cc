@@ -22,13 +22,14 @@ bool cannot_feed(int error) noexcept {
 void UringEngine::move(size_t& budget) noexcept {
   take(budget);
   receive(budget);
+  if (sending().empty() || budget == 0) return;
   if (sending().size() < 2 || !out_works_) return send(budget);
   send_together(budget);
 }
 
 void UringEngine::take(size_t& budget) noexcept {
   io_uring_cqe* news = nullptr;
-  while (budget != 0 && io_uring_peek_cqe(in_.get(), &news) == 0) {
+  while (budget >= BufferRing::kBytes && io_uring_peek_cqe(in_.get(), &news) == 0) {
     const News copy{news->user_data, news->res, news->flags};
     io_uring_cqe_seen(in_.get(), news);
     came(copy, budget);
@@ -87,7 +88,7 @@ bool UringEngine::drain(Connection& connection, size_t& budget) noexcept {
 }
 
 void UringEngine::send_together(size_t& budget) noexcept {
-  const size_t count = sending().size();
+  const size_t count = sending().size(), before = budget;
   ++turn_;
   for (size_t at = 0; at < count && budget != 0 && out_works_;) {
     size_t left = budget, letters = 0;
@@ -97,6 +98,7 @@ void UringEngine::send_together(size_t& budget) noexcept {
     }
     if (letters != 0) post(letters, budget);
   }
+  count_run(before - budget);
   drop_sent();
 }
 
