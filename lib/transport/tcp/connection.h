@@ -101,7 +101,9 @@ class Connection {
   uint32_t watched = 0;  // events that epoll watches it for
   uint32_t feed = 0;     // its number there, from 1; 0: none
   bool hot = false, listed = false, awaits_room = false, held = false;
-  uint32_t quiet = 0;  // receives that found nothing, since one that did
+  bool unwatched = false;  // epoll does not have it
+  uint32_t quiet = 0;      // receives that found nothing, since one that did
+  uint32_t gains = 0;      // that found something, since epoll had to have it
 
  private:
   // stage.cc

@@ -21,6 +21,7 @@ constexpr uint32_t kQuiet = 1024;   // receives in vain until a connection is no
 constexpr uint32_t kReplaced = 64;  // or gives way to another
 constexpr uint32_t kDrowsy = 128;   // receives in vain, after which it is tried at every kNap-th poll only
 constexpr uint32_t kNap = 8;
+constexpr uint32_t kGains = 256;       // receives that found something, after which epoll need not have it
 constexpr uint32_t kLookEvery = 16;    // polls until epoll is asked, ...
 constexpr uint32_t kLookSeldom = 256;  // ... where all connections are hot
 
@@ -83,7 +84,8 @@ void PolledEngine::receive(size_t& budget) noexcept {
     if (hot->quiet > kDrowsy ? polls_ % kNap != 0 : hot->quiet > kLately && hot != turn) continue;
     if (take(*hot)) {
       hot->quiet = 0;
-    } else if (++hot->quiet > kQuiet || !hot->up()) {
+      if (!hot->unwatched && ++hot->gains >= kGains) unwatch(*hot);
+    } else if ((++hot->quiet > kQuiet && rewatch(*hot)) || !hot->up()) {
       hot->hot = false;
       hot = nullptr;
     } else if (hot->quiet == kLately && !hot->settle()) {
@@ -180,7 +182,7 @@ void PolledEngine::stirred(Connection& connection) noexcept {
   if (connection.up() && connection.holds()) hold(connection);
   if (connection.hot || !connection.up()) return;
   for (Connection*& hot : hot_) {
-    if (hot != nullptr && hot->quiet < kReplaced) continue;
+    if (hot != nullptr && (hot->quiet < kReplaced || !rewatch(*hot))) continue;
     if (hot != nullptr) hot->hot = false;
     hot = &connection;
     connection.hot = true;
@@ -199,9 +201,34 @@ size_t PolledEngine::hot_count() const noexcept { return kHot - size_t(std::rang
 
 void PolledEngine::await_room(Connection& connection, bool on) noexcept {
   connection.awaits_room = on;
+  if (on || !connection.unwatched) tell(connection);
+}
+
+// Epoll what it is to watch `connection` for.
+void PolledEngine::tell(Connection& connection) noexcept {
   if (!connection.up()) return;
-  poller_.change(connection.fd(), Watch::lane, connection.endpoint().watch_id(connection.lane()),
-                 connection.watched | (on ? uint32_t(EPOLLOUT) : 0U));
+  const uint32_t events = connection.watched | (connection.awaits_room ? uint32_t(EPOLLOUT) : 0U);
+  const uint64_t id = connection.endpoint().watch_id(connection.lane());
+  if (!connection.unwatched) {
+    poller_.change(connection.fd(), Watch::lane, id, events);
+  } else {
+    connection.unwatched = !poller_.add(connection.fd(), Watch::lane, id, events);
+  }
+}
+
+// False: the kernel refuses.
+bool PolledEngine::rewatch(Connection& connection) noexcept {
+  connection.gains = 0;
+  if (connection.unwatched) tell(connection);
+  return !connection.unwatched || !connection.up();
+}
+
+// What comes need not be told of while it is looked for: the sender's packet, in whose call all this happens,
+// takes 0.3 us less.
+void PolledEngine::unwatch(Connection& connection) noexcept {
+  if (!connection.up() || connection.awaits_room) return;
+  poller_.remove(connection.fd());
+  connection.unwatched = true;
 }
 
 // What was received but for epoll's word is still there to read, so it wakes.
@@ -209,6 +236,9 @@ bool PolledEngine::arm() noexcept {
   bool settled = true;
   for (Connection* hot : hot_) settled = (hot == nullptr || hot->settle()) && settled;
   if (!settled) return false;
+  for (Connection* hot : hot_) {
+    if (hot != nullptr && !rewatch(*hot)) return false;
+  }
   for (Connection* connection : sending_) {
     if (!connection->awaits_room) await_room(*connection, true);
   }

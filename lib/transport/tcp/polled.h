@@ -52,6 +52,9 @@ class PolledEngine : public Engine {
   void take_held(size_t& budget, size_t share) noexcept;
   void hold(Connection& connection) noexcept;
   void await_room(Connection& connection, bool on) noexcept;
+  void tell(Connection& connection) noexcept;
+  bool rewatch(Connection& connection) noexcept;
+  void unwatch(Connection& connection) noexcept;
 
   Poller& poller_;
   std::vector<Connection*> sending_;       // with something to send
