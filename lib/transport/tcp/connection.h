@@ -115,6 +115,7 @@ class Connection {
   // send.cc
   ssize_t give(std::span<iovec> parts) noexcept;
   bool frames_full() const noexcept { return frames_.size() >= kFrames; }
+  size_t stage_call() noexcept;  // bytes that one call may take
   bool gather(Outgoing& out, size_t most) noexcept;
   void advance(size_t bytes) noexcept;
   void left() noexcept;

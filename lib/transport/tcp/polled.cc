@@ -8,7 +8,7 @@ namespace plait::transport::tcp {
 
 namespace {
 
-constexpr int kCalls = 4;  // to the kernel, to send on one connection
+constexpr int kCalls = 2;  // to the kernel, to send on one connection
 // Bytes that leave in a row, before what is long is received. Of two that exchange packet by packet each
 // takes a third longer for one: what comes while a call holds the socket waits for its end, is received by a
 // call of its own, and acknowledged by a packet of its own.
@@ -166,7 +166,7 @@ bool PolledEngine::drain(Connection& connection, size_t& budget) noexcept {
 
 // What fits leaves now; behind what waits already it is move()'s turn.
 void PolledEngine::posted(Connection& connection, bool queued) noexcept {
-  size_t budget = kPacket + kRunt + 1;
+  size_t budget = kPacket;
   if (!queued) connection.flush(budget, 1);
   if (connection.up() && connection.pending()) wants_to_send(connection);
 }

@@ -60,16 +60,28 @@ bool Connection::gather(Outgoing& out, size_t most) noexcept {
   return true;
 }
 
+namespace {
+
+// Of `ready` bytes what one call gives the kernel, about `most`: whole packets, or all.
+size_t portion(size_t ready, size_t most) noexcept {
+  const size_t packets = std::clamp(most / kPacket, size_t{1}, kCallPackets);
+  return ready <= packets * kPacket + kRunt ? ready : packets * kPacket;
+}
+
+}  // namespace
+
+// What is short goes along with what is long before it.
+size_t Connection::stage_call() noexcept {
+  while (!frames_full() && staged_bytes_ - front_sent_ < kCallPackets * kPacket + kRunt && stage_next()) {
+  }
+  return staged_bytes_ - front_sent_;
+}
+
 bool Connection::offer(Outgoing& out, size_t most) noexcept {
   if (most == 0 || !up() || broken_ != 0) return false;
-  // What is short goes along with what is long before it.
-  while (!frames_full() && staged_bytes_ - front_sent_ < kPacket + kRunt && stage_next()) {
-  }
-  if (frames_.empty()) return false;
-  const size_t ready = staged_bytes_ - front_sent_;
-  if (gather(out, std::min(most, ready <= kPacket + kRunt ? ready : kPacket))) {
-    return true;
-  }
+  const size_t ready = stage_call();
+  if (ready == 0) return false;
+  if (gather(out, portion(ready, most))) return true;
   endpoint_.refuse(Refusal::region);
   return false;
 }
@@ -95,7 +107,7 @@ bool Connection::accepted(size_t offered, ssize_t result) noexcept {
 void Connection::flush(size_t& budget, int calls) noexcept {
   for (; calls > 0 && budget != 0; --calls) {
     Outgoing out;
-    if (!offer(out, std::max(budget, kPacket + kRunt + 1))) {
+    if (!offer(out, budget)) {
       if (tls_ && tls_->owes() && broken_ == 0 && !tls_->push() && !would_block(errno))
         accepted(out.bytes, -errno);
       return;

@@ -107,7 +107,7 @@ bool UringEngine::write(Letter& letter, Connection& connection, size_t& left) no
   if (!connection.offer(letter.out, left)) return false;
   letter.request = out_.next();
   if (letter.request == nullptr) return false;
-  left -= letter.out.bytes;
+  left -= std::min(left, letter.out.bytes);
   letter.connection = &connection;
   letter.message.msg_iov = letter.out.parts.data();
   letter.message.msg_iovlen = letter.out.count;
