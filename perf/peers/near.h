@@ -1,7 +1,7 @@
 // A host may move the two cores of a virtual machine about, for tenths of a second or for minutes: to two threads of one core, to
 // neighbours, or far apart, where what passes between them takes five times as long. Times of one kind tell nothing beside those of
-// another. So two ranks with a core each look, before a point is measured, whether the cores are as they mostly are where they are not
-// far apart, move them until they are, and look again afterwards. Part of bench.h.
+// another. So two ranks with a core each look, before a point is measured, whether the cores are as they mostly are where they are
+// neither threads of one core nor far apart, move them until they are, and look again afterwards. Part of bench.h.
 //
 // How they are moved: a host places a core anew when it wakes from having halted. While both are busy they stay for seconds as they
 // are. Where one was halted for 20 ms and the other was busy they are neighbours in half of all looks afterwards.
@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <utility>
 #include <vector>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -27,8 +28,8 @@ struct alignas(128) Ball {
   double us;
 };
 
-// Microseconds that a line takes from one core to the other. `usual`: mostly, of those that are not far; 0 before the first survey.
-// `again`: how often a point was taken again.
+// Microseconds that a line takes from one core to the other. `usual`: mostly, of those that are neither far nor threads of one core; 0
+// before the first survey. `again`: how often a point was taken again.
 struct Distances {
   std::atomic<double> nearest, farthest, usual;
   std::atomic<uint64_t> again;
@@ -48,6 +49,8 @@ class Cores {
   static constexpr int kTries = 40;        // for a point, of 20 ms
   static constexpr int kTriesOfAll = 300;  // for a process: cores that stay apart are not worth more than six seconds
   static constexpr int kHaltUs = 20000;
+  static constexpr int kTurns = 10000;     // of an effort, 8 us
+  static constexpr double kShared = 1.5;   // times the effort of two cores: threads of one core take about twice that
 
   Cores(Ball* ball, int rank) : ball_(ball), rank_(rank) {
     const char* path = getenv("BENCH_NEAR");
@@ -85,15 +88,45 @@ class Cores {
     wait();
     return needs;
   }
-  // The median of the distances that are at most four times the shortest.
+  // The median of the distances that are at most four times the shortest, of those from one core to another: a tenth of the looks, or
+  // more, must be of such.
   template <class Wait>
   void survey(Wait wait) {
+    std::vector<std::pair<double, double>> looks;  // effort, distance
+    for (int i = 0; i < kLooks; i++, move()) {
+      const double us = distance(wait);
+      looks.emplace_back(effort(wait), us);
+    }
+    std::sort(looks.begin(), looks.end());
+    const double most = looks[kLooks / 10].first * kShared;
     std::vector<double> all;
-    for (int i = 0; i < kLooks; i++, move()) all.push_back(distance(wait));
+    for (const auto& [effort, us] : looks) {
+      if (effort < most) all.push_back(us);
+    }
     std::sort(all.begin(), all.end());
     const auto far = std::upper_bound(all.begin(), all.end(), 4 * all.front());
     known_->usual = all[size_t(far - all.begin()) / 2];  // both write the same
     wait();
+  }
+  // Microseconds of a loop that leaves no unit of a core idle, on both at once: the median of three.
+  template <class Wait>
+  double effort(Wait wait) {
+    wait();
+    double took[3];
+    for (double& us : took) {
+      const double begin = monotonic_us();
+      uint64_t a = 0, b = 0, c = 0, d = 0;
+      for (int i = 0; i < kTurns; i++)
+        asm volatile("add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3\n add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3"
+                     : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+      us = monotonic_us() - begin;
+    }
+    std::sort(took, took + 3);
+    if (rank_ == 0) ball_->us = took[1];
+    wait();
+    const double us = ball_->us;
+    wait();
+    return us;
   }
   template <class Wait>
   double distance(Wait wait) {
