@@ -11,6 +11,15 @@
 
 namespace plait::transport::tcp::test {
 
+// What a raw peer can speak to, and whose calls to the kernel a test knows, whatever PLAIT_TEST_TCP says.
+inline Options polled(size_t send_buffer = 0) {
+  Options options = loopback();
+  options.engine = EngineKind::polled;
+  options.tls = nullptr;
+  options.send_buffer = send_buffer;
+  return options;
+}
+
 // A connection to `to`, without a word.
 inline Fd call(const Address& to) {
   Fd fd = dial(to, to);

@@ -10,13 +10,6 @@
 namespace plait::transport::tcp::test {
 namespace {
 
-Options polled() {
-  Options options = loopback();
-  options.engine = EngineKind::polled;
-  options.tls = nullptr;
-  return options;
-}
-
 Header signal_frame() {
   Header h;
   h.kind = uint8_t(FrameKind::put);

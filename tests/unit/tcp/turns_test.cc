@@ -10,14 +10,6 @@ namespace {
 
 constexpr size_t kComes = 32 << 10;
 
-Options polled(size_t send_buffer = 0) {
-  Options options = loopback();
-  options.engine = EngineKind::polled;
-  options.tls = nullptr;
-  options.send_buffer = send_buffer;
-  return options;
-}
-
 // A raw peer that has put 32 KiB behind counter 1 and nothing behind counter 0, and to which as much as one
 // likes can be put. What it puts is with the kernel of `side`, which was not polled since.
 struct Exchange {

@@ -8,13 +8,6 @@
 namespace plait::transport::tcp::test {
 namespace {
 
-Options polled() {
-  Options options = loopback();
-  options.engine = EngineKind::polled;
-  options.tls = nullptr;
-  return options;
-}
-
 struct Watched {
   static constexpr int kMany = 2000;
   Side side{1, polled()};
