@@ -12,8 +12,8 @@
 namespace plait::transport::tcp {
 
 constexpr size_t kFrames = 128;  // of a connection, made and not yet sent
-// A full packet of segmentation offload (45 x 1448). Calls give the kernel whole ones: what is behind the last
-// one travels as a packet of its own.
+// A full packet of segmentation offload (45 x 1448). Calls give the kernel whole ones: what is behind the
+// last one travels as a packet of its own.
 constexpr size_t kPacket = 65160;
 // At most. Of four with a call each takes now as long, now a fifth longer; of eight a third, by bare sockets.
 constexpr size_t kCallPackets = 2;

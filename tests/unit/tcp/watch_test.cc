@@ -82,25 +82,18 @@ TEST(TcpWatch, WhoSleepsIsWoken) {
   }
 }
 
-TEST(TcpWatch, WhoSleepsIsWokenByTheEnd) {
-  Watched one;
-  ASSERT_TRUE(one.peer.connect());
-  ASSERT_NO_FATAL_FAILURE(one.hear(Watched::kMany));
-  ASSERT_TRUE(one.arm());
-  one.peer.lanes[0].reset();
-  EXPECT_TRUE(one.wakes(int(kLimitMs)));
-  EXPECT_TRUE(one.peer.poll_until([&] { return one.side.count(1) == 1; }));
-  EXPECT_EQ(one.side.code(1), Code::peer);
-}
-
-// Whoever is looked at sees it without epoll's word.
-TEST(TcpWatch, TheEndIsSeenOutsideOfEpoll) {
-  Watched one;
-  ASSERT_TRUE(one.peer.connect());
-  ASSERT_NO_FATAL_FAILURE(one.hear(Watched::kMany));
-  one.peer.lanes[0].reset();
-  EXPECT_TRUE(one.peer.poll_until([&] { return one.side.count(1) == 1; }));
-  EXPECT_EQ(one.side.code(1), Code::peer);
+// Whoever sleeps is woken by it, whoever looks sees it without epoll's word.
+TEST(TcpWatch, TheEndIsSeen) {
+  for (const bool asleep : {false, true}) {
+    Watched one;
+    ASSERT_TRUE(one.peer.connect());
+    ASSERT_NO_FATAL_FAILURE(one.hear(Watched::kMany));
+    ASSERT_TRUE(!asleep || one.arm());
+    one.peer.lanes[0].reset();
+    EXPECT_TRUE(!asleep || one.wakes(int(kLimitMs)));
+    EXPECT_TRUE(one.peer.poll_until([&] { return one.side.count(1) == 1; })) << asleep;
+    EXPECT_EQ(one.side.code(1), Code::peer);
+  }
 }
 
 // What waits for room is told of it, though nothing is awaited.
