@@ -109,8 +109,10 @@ class Combine final : public limits::Ranks {
   // False: there is none to do.
   bool do_piece(bool in_place, size_t n, uint32_t pieces) {
     if (!reached(desk_.ready, call_) || its().claimed.load(std::memory_order_relaxed) >= pieces) return false;
-    const uint32_t piece = its().claimed.fetch_add(1);
-    if (piece >= pieces) return false;
+    const uint32_t claim = its().claimed.fetch_add(1);
+    if (claim >= pieces) return false;
+    // Every other time from the end on, which is in the caches.
+    const uint32_t piece = large_ % 2 == 0 ? claim : pieces - 1 - claim;
     if (!found_) find_buffers();
     const size_t from = piece * kPiece, to = std::min(n, from + kPiece);
     if (in_place) {

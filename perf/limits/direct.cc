@@ -12,6 +12,9 @@ using limits::Store;
 // Bytes from which outputs that nobody has read are written so.
 constexpr size_t kAroundCaches = size_t{16} << 20;
 
+// Bytes from which every other allreduce of two ranks goes backwards: what the one before had last is in the
+// caches.
+constexpr size_t kTurned = size_t{1} << 20;
 constexpr size_t kCarry = size_t{8} << 10;  // the same of a broadcast, whose outputs are the next one's input
 constexpr size_t kMessage = size_t{1} << 20;  // bytes up to which the library's memcpy is the fastest
 
@@ -28,11 +31,14 @@ class Direct final : public limits::Ranks {
     const size_t lines = (n + limits::kLine - 1) / limits::kLine, ranks = size_t(size()), me = size_t(rank());
     const size_t from = std::min(n, lines * me / ranks * limits::kLine);
     const size_t to = std::min(n, lines * (me + 1) / ranks * limits::kLine);
-    if (in == out && size() == 2 && me == 0) {
-      // Away from the other's share: what the core fetches ahead of itself is its own.
+    const bool large = n * sizeof(float) >= kTurned, turned = large && turns_++ % 2 != 0;
+    if (in == out && size() == 2 && (large ? turned : me == 0)) {
+      // Small: away from the other's share, as what the core fetches ahead of itself is its own.
       limits::sum<2, 2, Store::cached, true>(ins_, outs_, from, to);
     } else if (in == out) {
       sum_all<Store::cached>(from, to);
+    } else if (n * sizeof(float) >= kAroundCaches && size() == 2 && turned) {
+      limits::sum<2, 2, Store::around, true>(ins_, outs_, from, to);
     } else if (n * sizeof(float) >= kAroundCaches) {
       sum_all<Store::around>(from, to);
     } else {
@@ -136,6 +142,7 @@ class Direct final : public limits::Ranks {
   }
 
   limits::Mail mail_;
+  size_t turns_ = 0;  // of large vectors
   const float* ins_[limits::kMostRanks] = {};
   float* outs_[limits::kMostRanks] = {};
 };

@@ -17,10 +17,12 @@ struct Way {
   alignas(4096) float slot[kSlots][kPiece];
 };
 
+// Every other time its last piece comes first, which is in the caches.
 struct Half {
   size_t from, to;
+  bool turned;
   size_t pieces() const { return (to - from + kPiece - 1) / kPiece; }
-  size_t at(size_t piece) const { return from + piece * kPiece; }
+  size_t at(size_t piece) const { return from + (turned ? pieces() - 1 - piece : piece) * kPiece; }
   size_t count(size_t piece) const { return std::min(kPiece, to - at(piece)); }
 };
 
@@ -34,7 +36,8 @@ class Staged final : public limits::Ranks {
   }
   void allreduce(const float* in, float* out, size_t n) override {
     const size_t middle = n / 2 / limits::kLine * limits::kLine;
-    const Half halves[] = {{0, middle}, {middle, n}};
+    const bool turned = turns_++ % 2 != 0;
+    const Half halves[] = {{0, middle, turned}, {middle, n, turned}};
     const Half &mine = halves[rank()], &its = halves[1 - rank()];
     size_t filled = 0, reduced = 0, emptied = 0;
     while (emptied < its.pieces() || reduced < mine.pieces()) {
@@ -78,6 +81,7 @@ class Staged final : public limits::Ranks {
   }
 
   Way &own_, &peers_;
+  size_t turns_ = 0;
   size_t own_pieces_ = 0, peers_pieces_ = 0;  // of the calls before
 };
 

@@ -1,6 +1,7 @@
 // Allreduces on the commons, among operations that are not, with a core each and crowded.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -99,6 +100,41 @@ TEST_P(OnTheCommons, PlainMemoryGoesThroughStages) {
         return {};
       });
     }
+  }
+}
+
+thread_local std::vector<const std::byte*>
+    read_at;  // of rank 0's vector, by this thread's rank, in its order
+void noted_sum(const Fold& fold) noexcept {
+  read_at.push_back(fold.inputs[0]);
+  fold_kernel(Dtype::float32, ReduceOp::sum)(fold);
+}
+
+// What one operation had last, and what is in the caches then, the next one has first.
+TEST(Commons, EachLargeOperationGoesTheOtherWayRound) {
+  for (bool staged : {false, true}) {
+    World setup;
+    setup.common = How::a_core_each;
+    setup.shared = [=](int rank) { return staged && rank == 1 ? Shared::none : Shared::input_and_output; };
+    run_ranks(setup, [&](int rank, Rank& r) -> Status {
+      const Job job{.algorithm = allreduce("direct"),
+                    .ranks = 2,
+                    .in_place = true,
+                    .count = 600'005,
+                    .fold = noted_sum};
+      std::vector<const std::byte*> orders[3];
+      for (auto& order : orders) {
+        read_at.clear();
+        PLAIT_TRY(run_job(job, rank, r));
+        order = read_at;
+      }
+      EXPECT_GE(orders[0].size(), 3u) << staged;
+      EXPECT_TRUE(std::equal(orders[1].begin(), orders[1].end(), orders[0].rbegin(), orders[0].rend()))
+          << staged;
+      EXPECT_EQ(orders[2], orders[0]) << staged;
+      EXPECT_EQ(r.on_commons(), 3u);
+      return {};
+    });
   }
 }
 

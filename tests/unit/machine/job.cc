@@ -211,7 +211,7 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
   if (!schedule.ok()) return schedule.status();
   call.codec = job.codec;
   call.schedule = *schedule;
-  call.fold = fold_kernel(Dtype::float32, ReduceOp::sum);
+  call.fold = job.fold != nullptr ? job.fold : fold_kernel(Dtype::float32, ReduceOp::sum);
   call.same_outputs =
       job.collective() != Collective::reduce_scatter && job.collective() != Collective::scatter;
   call.buffered = (*schedule)->program.min_credits > 0;

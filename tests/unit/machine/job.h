@@ -23,6 +23,7 @@ struct Job {
   size_t segment_bytes = kSegmentBytes;
   uint64_t seed = 0;                    // of uneven parts
   const codec::Codec* codec = nullptr;  // that encodes its messages
+  FoldKernel fold = nullptr;            // a sum that does more than the library's
 
   Collective collective() const { return added != nullptr ? added->collective : algorithm->collective; }
   std::string_view name() const { return added != nullptr ? added->name : algorithm->name; }

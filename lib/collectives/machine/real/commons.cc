@@ -55,6 +55,7 @@ void Machine::start_common() noexcept {
     std::memcpy(line.payload, &offer, sizeof offer);
     tag |= kDescriptorBit;
     if (common_.crowded) own.turn[turn].taken.store(0, std::memory_order_relaxed);
+    turn_round();
     if (!common_.crowded) start_staged();
     if (spreads() && is_root() && call_.output.data != nullptr && call_.output.data != call_.input.data)
       copy_bytes(call_.output.data, call_.input.data, common_.bytes);
@@ -65,7 +66,6 @@ void Machine::start_common() noexcept {
   prefetch_for_write(&own.line[(turn + 1) % kCommonTurns]);
   common_.stage = Common::Stage::gather;
   common_.seen = 1;
-  common_.cursor = 0;
   if (!common_.crowded) return wake_all();
   // Nobody looks at the line but who comes last.
   const uint32_t came = first_commons().came.fetch_add(1, std::memory_order_acq_rel) + 1;

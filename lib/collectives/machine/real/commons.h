@@ -84,7 +84,9 @@ struct CommonWork {
   uint32_t seen = 0;    // ranks, from the next one on, that are as far
   uint64_t word = 0;    // what all lines must say
   uint32_t pieces = 0;  // crowded: of all ranks
-  size_t bytes = 0, cursor = 0;
+  size_t bytes = 0;
+  bool backwards = false;                // see turn_round()
+  uint32_t stride = 0;                   // of its share, how many this rank has folded
   std::vector<const std::byte*> inputs;  // by rank
   std::vector<std::byte*> outputs;
   struct Staged {                   // where some go through stages

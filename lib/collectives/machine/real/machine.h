@@ -143,6 +143,7 @@ class Machine {
   void fold_values(std::byte* output) noexcept;
   bool take_offers() noexcept;
   void fold_common(size_t from, size_t bytes) noexcept;
+  void turn_round() noexcept;
   bool fold_share() noexcept;
   Commons::Turn& common_turn() const noexcept {
     return first_commons().turn[common_.sequence % kCommonTurns];
@@ -163,6 +164,7 @@ class Machine {
   bool all_staged(std::atomic<uint32_t> Commons::*count, uint32_t mine, uint32_t& seen) noexcept;
   bool may_fold_staged() noexcept;
   std::pair<size_t, size_t> share_of(size_t rank, size_t bytes) const noexcept;
+  size_t staged_at(uint32_t piece) const noexcept;
   size_t staged_bytes(uint32_t piece) const noexcept;
   void fill_stage(uint32_t piece) noexcept;
   void empty_stage(uint32_t piece) noexcept;

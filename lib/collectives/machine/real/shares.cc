@@ -41,14 +41,24 @@ std::pair<size_t, size_t> Machine::common_share(size_t rank) const noexcept {
   return share_of(rank, common_.bytes);
 }
 
+// Each large vector is gone through the other way round than the one before, on all ranks: what is in the
+// caches after one end was reached is that end, and who began at the other would throw it out unread.
+void Machine::turn_round() noexcept {
+  common_.backwards = !common_.backwards;
+  common_.stride = 0;
+}
+
 // This rank's share, a stride at a time. False: there is more.
 bool Machine::fold_share() noexcept {
   const auto [begin, end] = common_share(size_t(call_.schedule->program.rank));
-  const size_t from = begin + common_.cursor, piece = std::min(kCommonStride, end - from);
-  if (piece > 0) fold_common(from, piece);
-  common_.cursor += piece;
+  const auto strides = uint32_t((end - begin + kCommonStride - 1) / kCommonStride);
   moved_ = true;
-  if (from + piece < end) return false;
+  if (common_.stride < strides) {
+    const uint32_t k = common_.backwards ? strides - 1 - common_.stride : common_.stride;
+    const size_t from = begin + k * kCommonStride;
+    fold_common(from, std::min(kCommonStride, end - from));
+    if (++common_.stride < strides) return false;
+  }
   common_.own->done.store(common_.sequence, std::memory_order_release);
   wake_all();
   common_.stage = Common::Stage::drain;

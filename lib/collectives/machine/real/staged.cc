@@ -77,14 +77,18 @@ std::pair<size_t, size_t> Machine::share_of(size_t rank, size_t bytes) const noe
   return {begin, std::min(begin + share, bytes)};
 }
 
+size_t Machine::staged_at(uint32_t piece) const noexcept {
+  return kStagePiece * (common_.backwards ? common_.staged.pieces - 1 - piece : piece);
+}
+
 size_t Machine::staged_bytes(uint32_t piece) const noexcept {
-  return std::min(kStagePiece, common_.bytes - piece * kStagePiece);
+  return std::min(kStagePiece, common_.bytes - staged_at(piece));
 }
 
 // All but what this rank folds: that is read, and stored, where it lies.
 void Machine::fill_stage(uint32_t piece) noexcept {
   std::byte* const to = scratch_.data + piece % kStagePieces * kStagePiece;
-  const std::byte* const from = call_.input.data + piece * kStagePiece;
+  const std::byte* const from = call_.input.data + staged_at(piece);
   const size_t bytes = staged_bytes(piece);
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), bytes);
   if (begin > 0) copy_bytes(to, from, begin);
@@ -93,7 +97,7 @@ void Machine::fill_stage(uint32_t piece) noexcept {
 
 void Machine::empty_stage(uint32_t piece) noexcept {
   const std::byte* const from = scratch_.data + piece % kStagePieces * kStagePiece;
-  std::byte* const to = call_.output.data + piece * kStagePiece;
+  std::byte* const to = call_.output.data + staged_at(piece);
   const size_t bytes = staged_bytes(piece);
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), bytes);
   const auto copy = call_.store == Store::stream ? copy_past_cache : copy_bytes;
@@ -108,7 +112,7 @@ void Machine::fold_staged(uint32_t piece) noexcept {
   const auto ranks = uint32_t(links_.size());
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), staged_bytes(piece));
   if (begin == end) return;
-  const size_t in_stage = piece % kStagePieces * kStagePiece + begin, in_vector = piece * kStagePiece + begin;
+  const size_t in_stage = piece % kStagePieces * kStagePiece + begin, in_vector = staged_at(piece) + begin;
   uint32_t stages = 0, vectors = ranks;  // first come those that stay in the cache
   for (uint32_t r = 0; r < ranks; r++) {
     const bool staged = common_.staged.by[r];
