@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iostream>
 
 #include "support/all_are.h"
 
@@ -153,6 +154,19 @@ bool Conformance::make_ready(Side& a, Side& b) {
   return pump([&] { return a.end->state() == State::ready && b.end->state() == State::ready; });
 }
 
+bool Patience::is_over() {
+  constexpr int64_t kMs = 1'000'000;
+  const int64_t now = now_ns(), gap = now - looked_ns_;
+  looked_ns_ = now;
+  looks_++;
+  longest_ns_ = std::max(longest_ns_, gap);
+  waited_ns_ += std::min(gap, 1000 * kMs);
+  if (waited_ns_ < kPatienceMs * kMs) return false;
+  std::cerr << "nothing came of " << looks_ << " looks in " << (now - began_ns_) / kMs
+            << " ms, the longest time between two " << longest_ns_ / kMs << " ms\n";
+  return true;
+}
+
 void Conformance::poll_all() {
   for (int i = 0; i < world_->size(); ++i) {
     if (world_->alive(i)) rank(i).poll();
@@ -160,9 +174,8 @@ void Conformance::poll_all() {
 }
 
 bool Conformance::pump(const std::function<bool()>& holds) {
-  Deadline deadline = Deadline::in_ms(kPatienceMs);
-  while (!holds()) {
-    if (deadline.passed()) return false;
+  for (Patience patience; !holds();) {
+    if (patience.is_over()) return false;
     poll_all();
   }
   return true;

@@ -46,16 +46,27 @@ TEST_P(Messages, ReceivesThatAreDoneWereAcknowledged) {
   const auto random_slice = [&](const Buffer& b, size_t bytes) {
     return random() % 4 == 0 ? LocalSlice{b.data(), bytes, nullptr} : slice(b, bytes);
   };
+  const auto links = [&] {
+    std::string text;
+    for (const Party* party : {&p.a, &p.b}) {
+      if (const Status& status = party->link->status(); !status.ok())
+        text += "\n" + std::string(status.text());
+    }
+    return text;
+  };
   const auto move = [&](const std::vector<size_t>& sizes) {
     std::vector<MessageRequest*> sends, receives;
     for (size_t i = 0; i < sizes.size(); ++i) {
       Buffer &out = source(0, sizes[i] + 1, uint8_t(i)), &in = target(1, sizes[i] + 1);
       receives.push_back(p.b.link->receive(7, random_slice(in, sizes[i])));
       sends.push_back(p.a.link->send(7, random_slice(out, sizes[i])));
-      ASSERT_TRUE(receives.back() != nullptr && sends.back() != nullptr);
+      ASSERT_TRUE(receives.back() != nullptr && sends.back() != nullptr) << links();
       if (random() % 2 == 0) step(int(random() % 2));
     }
-    for (MessageRequest* receive : receives) ASSERT_TRUE(finish(receive));
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      ASSERT_TRUE(finish(receives[i])) << "message " << i << " of " << sizes.size() << ", of " << sizes[i]
+                                       << " bytes, " << (sends[i]->done() ? "" : "not ") << "sent" << links();
+    }
     const auto all_done = [&] { return std::ranges::all_of(sends, &MessageRequest::done); };
     for (Deadline deadline = Deadline::in_ms(kPatienceMs); !all_done() && !deadline.passed();) step(0);
     ASSERT_TRUE(all_done()) << sizes.size() << " messages, the last of " << sizes.back() << " bytes";

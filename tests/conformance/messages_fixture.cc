@@ -82,9 +82,8 @@ void Messages::step_all() {
 }
 
 bool Messages::run(const std::function<bool()>& holds) {
-  const Deadline deadline = Deadline::in_ms(kPatienceMs);
-  while (!holds()) {
-    if (deadline.passed()) return false;
+  for (Patience patience; !holds();) {
+    if (patience.is_over()) return false;
     step_all();
   }
   return true;
