@@ -6,7 +6,7 @@
 # Usage: suite.sh PROGRAM FILTER
 set -euo pipefail
 
-program=$1 refused='remote invalid request error (9)'
+program=${1:?PROGRAM and FILTER are due} refused='remote invalid request error (9)'
 log=$(mktemp)
 status=0
 # What has begun is told at once, for whoever has to end this.
