@@ -103,8 +103,8 @@ TEST_P(OnTheCommons, PlainMemoryGoesThroughStages) {
   }
 }
 
-thread_local std::vector<const std::byte*>
-    read_at;  // of rank 0's vector, by this thread's rank, in its order
+// Where this thread's rank read rank 0's vector, in its order.
+thread_local std::vector<const std::byte*> read_at;
 void noted_sum(const Fold& fold) noexcept {
   read_at.push_back(fold.inputs[0]);
   fold_kernel(Dtype::float32, ReduceOp::sum)(fold);
