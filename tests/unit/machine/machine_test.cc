@@ -114,6 +114,37 @@ TEST_P(MachineOnFake, GoesRoundTheRingOfParts) {
   });
 }
 
+// Rounds of up to whole segments whose senders have memory that peers map, or have not: told of, or copied
+// into up to all the parts that a message has, by whoever runs a volley and by whoever does not.
+TEST_P(MachineOnFake, LongMessagesOfARoundComeInParts) {
+  const uint64_t seed = uint64_t(GetParam());
+  World setup{.ranks = 3, .fabric = moods(2 * seed)};
+  setup.shared = [&](int rank) {
+    return (seed >> (rank % 3) & 1) != 0 ? Shared::none : Shared::input_and_output;
+  };
+  const std::pair<Collective, const char*> rounds[] = {
+      {Collective::allgather, "direct"},     {Collective::reduce_scatter, "direct"},
+      {Collective::allreduce, "all_to_all"}, {Collective::alltoall, "pairwise"},
+      {Collective::reduce, "direct"},        {Collective::gather, "linear"}};
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  run_ranks(setup, [&](int rank, Rank& r) -> Status {
+    std::mt19937_64 random(seed);
+    for (const auto& [collective, name] : rounds) {
+      for (uint64_t parts : {uint64_t(1), uint64_t(2), random() % transport::kParts + 1, uint64_t(16)}) {
+        const uint64_t elements = parts * (transport::kPartBytes / sizeof(float)) - random() % 2 * 13;
+        const Algorithm* const algorithm = find_algorithm(collective, name);
+        const Job job{.algorithm = algorithm,
+                      .ranks = 3,
+                      .root = int(random() % 3),
+                      .in_place = random() % 2 == 0,
+                      .count = elements * (algorithm->chunks(3) == 1 ? 1 : 3)};
+        PLAIT_TRY(run_job(job, rank, r));
+      }
+    }
+    return {};
+  });
+}
+
 // What is short enough carries credit, whether it is a round's or not: none travels alone.
 TEST_P(MachineOnFake, ShortMessagesCarryCredit) {
   const uint64_t seed = uint64_t(GetParam());

@@ -204,11 +204,14 @@ class Machine {
   bool lies_mapped() const noexcept;
   bool step_mapped() noexcept;
   bool tell_place(Volley::Send& send) noexcept;
-  bool send_part(const Volley::Send& send, Link& link) noexcept;
+  bool send_parts(Volley::Send& send, Link& link) noexcept;
   void copy_own() noexcept;
   bool find_places(const Volley::Fold& f) noexcept;
   bool find_place(Volley::Operand& operand, size_t bytes) noexcept;
-  void fold_mapped(Volley::Fold& f) noexcept;
+  bool fold_mapped(Volley::Fold& f) noexcept;
+  bool next_parts(std::span<const Volley::Operand> operands) noexcept;
+  void fold_bytes(Volley::Fold& f, std::span<const Volley::Operand> operands, uint32_t bytes) noexcept;
+  void leave_operand(const Volley::Operand& operand) noexcept;
   void leave_volley() noexcept;
   bool fold_lines(const Action& a, Run& r, size_t bytes) noexcept;
   void begin_segment(uint32_t w, uint32_t segment) noexcept;

@@ -32,7 +32,7 @@ bool Machine::make_volley(bool mapped) noexcept {
     if (a.pieces > 0 || !(mapped ? may_map(a, bytes) : bytes <= most)) return false;
     const Source* sources = &s.sources[a.first_source];
     if (a.kind == Kind::send) {
-      v.copies = v.copies && bytes <= kPartBytes;
+      v.copies = v.copies && bytes <= kSegmentBytes;
       v.sends.push_back({links_[size_t(a.peer)].mailbox, here(sources->place), bytes, &a});
       continue;
     }
@@ -106,6 +106,9 @@ collectives::Fold Machine::work_of(const Action& a, size_t bytes) const noexcept
 void Machine::start_volley() noexcept {
   round_at_ = 0;
   volley_landed_ = 0;
+  if (!call_.volley->mapped) return;
+  for (Volley::Send& send : call_.volley->sends) send.sent = 0;
+  for (Volley::Fold& f : call_.volley->folds) f.done = 0;
 }
 
 bool Machine::step_volley() noexcept {
@@ -130,7 +133,7 @@ bool Machine::step_volley() noexcept {
 
 bool Machine::volley_waits(const Action* of, uint32_t before) noexcept {
   const auto action = uint32_t(of - call_.schedule->actions.data());
-  moved_ = round_at_ != before;
+  moved_ = moved_ || round_at_ != before;
   runs_[action].landed = volley_landed_;
   active_[0] = {0, action};
   active_count_ = 1;

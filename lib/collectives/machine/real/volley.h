@@ -2,7 +2,7 @@
 // have in common: which line goes where, and what is folded from where. What is left to a call are copies,
 // looks at lines and folds; latency is measured with nothing else. A message fits its line and what lies
 // beside it; or, in a mapped volley, each is longer and lies where its sender has it, if the receiver maps
-// that, else beside the line or in a part.
+// that, else beside the line or in parts.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,9 @@ struct Volley {
     uint32_t bytes;
     const Action* action;
     uint32_t line = 0;  // mapped: the peer is done with it when it has consumed this one, by number
+    uint32_t sent = 0;  // mapped: bytes of it that are in parts
   };
-  enum class At : uint8_t { sender, line, part };
+  enum class At : uint8_t { sender, line, parts };
   struct Operand {
     transport::Inbox* in;  // null: it is here
     Here here;
@@ -46,6 +47,7 @@ struct Volley {
     bool copies;             // instead of folding
     bool beside;             // of lines: what comes lies beside them
     collectives::Fold work;  // without buffers
+    uint32_t done = 0;       // mapped: bytes
   };
   // Of a call that is prepared anew: nothing of an earlier one holds. The room that was made stays.
   void forget() noexcept {
@@ -56,7 +58,7 @@ struct Volley {
     folds.clear();
   }
   bool made = false, mapped = false;
-  bool copies = false;  // mapped: all that is sent would fit a line or a part, did it not lie mapped
+  bool copies = false;  // mapped: all that is sent would fit a line or parts, did it not lie mapped
   Exchange exchange;    // not mapped
   std::vector<Send> sends;
   std::vector<Operand> operands;

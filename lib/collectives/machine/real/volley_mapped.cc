@@ -26,7 +26,7 @@ bool Machine::may_map(const Action& a, size_t bytes) const noexcept {
   const Source* const sources = &call_.schedule->sources[a.first_source];
   if (a.kind == Kind::send)
     return a.lane == 0 && a.ordinal == 0 &&
-           (bytes <= kPartBytes || stays(links_[size_t(a.peer)], bound(sources->place.in()), bytes));
+           (bytes <= kSegmentBytes || stays(links_[size_t(a.peer)], bound(sources->place.in()), bytes));
   return std::all_of(sources, sources + a.sources, [&](const Source& s) {
     return s.peer == kLocal || (s.lane == 0 && s.ordinal == 0 && links_[size_t(s.peer)].shared != nullptr);
   });
@@ -40,26 +40,28 @@ bool Machine::lies_mapped() const noexcept {
          });
 }
 
-// round_at_ counts sends that were told of, folds whose operands were found, and sends that were read.
+// round_at_ counts sends that were told of, folds whose operands were found, folds that are done, and sends
+// that were read.
 bool Machine::step_mapped() noexcept {
   Volley& v = *call_.volley;
-  const uint32_t before = round_at_, sends = uint32_t(v.sends.size()), all = sends + uint32_t(v.folds.size());
+  const uint32_t before = round_at_, sends = uint32_t(v.sends.size()), folds = uint32_t(v.folds.size()),
+                 found = sends + folds, folded = found + folds;
   for (; round_at_ < sends; round_at_++) {
     if (!tell_place(v.sends[round_at_])) return volley_waits(v.sends[round_at_].action, before);
   }
   if (before < sends) copy_own();
-  if (round_at_ < all) {
-    for (; round_at_ < all; round_at_++) {
-      const Volley::Fold& f = v.folds[round_at_ - sends];
-      if (find_places(f)) continue;
-      return is_mapped_volley_ ? volley_waits(f.action, before) : false;
-    }
-    for (Volley::Fold& f : v.folds) {
-      if (sends == 0 || f.action->kind != Kind::copy) fold_mapped(f);
-    }
+  for (; round_at_ < found; round_at_++) {
+    const Volley::Fold& f = v.folds[round_at_ - sends];
+    if (find_places(f)) continue;
+    return is_mapped_volley_ ? volley_waits(f.action, before) : false;
   }
-  for (; round_at_ < all + sends; round_at_++) {
-    const Volley::Send& send = v.sends[round_at_ - all];
+  for (; round_at_ < folded; round_at_++) {
+    Volley::Fold& f = v.folds[round_at_ - found];
+    const bool was_copied = sends > 0 && f.action->kind == Kind::copy;
+    if (!was_copied && !fold_mapped(f)) return volley_waits(f.action, before);
+  }
+  for (; round_at_ < folded + sends; round_at_++) {
+    const Volley::Send& send = v.sends[round_at_ - folded];
     if (!send.mailbox->out(0).consumed(send.line)) return volley_waits(send.action, before);
   }
   moved_ = round_at_ != before;  // as step_volley()
@@ -70,7 +72,7 @@ bool Machine::step_mapped() noexcept {
 bool Machine::tell_place(Volley::Send& send) noexcept {
   Link& link = links_[size_t(send.action->peer)];
   if (!stays(link, *send.from.buffer, send.bytes)) {
-    const bool sent = send.bytes <= kInlineBytes ? send_line(send) : send_part(send, link);
+    const bool sent = send.bytes <= kInlineBytes ? send_line(send) : send_parts(send, link);
     send.line = send.mailbox->out(0).sent() - kLines;  // consumed long since: nothing is waited for
     return sent;
   }
@@ -83,15 +85,24 @@ bool Machine::tell_place(Volley::Send& send) noexcept {
   return true;
 }
 
-bool Machine::send_part(const Volley::Send& send, Link& link) noexcept {
+// As many as there is room for. False: there is more.
+bool Machine::send_parts(Volley::Send& send, Link& link) noexcept {
   Outbox& out = send.mailbox->out(0);
-  if (!out.room_for_parts(1)) look_for_credit(link, 0);
-  if (!out.room(1) || !out.room_for_parts(1)) return false;
-  copy_bytes(out.part(0), at(send.from), send.bytes);
-  fill_descriptor(*send.action, 0, kPart, 0);
-  out.publish_part(call_.tag | kDescriptorBit, send.bytes);
-  send.mailbox->notify();
-  return true;
+  const uint32_t before = send.sent;
+  while (send.sent < send.bytes) {
+    if (!out.room_for_parts(1)) look_for_credit(link, 0);
+    if (!out.room(1) || !out.room_for_parts(1)) break;
+    const uint32_t piece = std::min(kPartBytes, send.bytes - send.sent);
+    copy_bytes(out.part(0), at(send.from) + send.sent, piece);
+    fill_descriptor(*send.action, 0, kPart, 0);
+    out.publish_part(call_.tag | kDescriptorBit, piece);
+    send.sent += piece;
+  }
+  if (send.sent != before) {
+    moved_ = true;
+    send.mailbox->notify();
+  }
+  return send.sent == send.bytes;
 }
 
 // While lines are on their way.
@@ -125,41 +136,80 @@ bool Machine::find_place(Volley::Operand& operand, size_t bytes) noexcept {
   Descriptor d;
   std::memcpy(&d, line->payload, sizeof d);
   const Link& link = links_[size_t(operand.peer)];
-  const bool in_part = d.kind == kPart && bytes <= kPartBytes;
+  const bool in_parts = d.kind == kPart && bytes <= kSegmentBytes;
   const bool told = d.kind == kMapped && in_bounds(d.offset, bytes, link.shared_bytes);
-  if (tag == call_.tag || (!in_part && !told)) {
+  if (tag == call_.tag || (!in_parts && !told)) {
     leave_volley();
     return false;
   }
   link.mailbox->out(0).acknowledged(d.lines, d.parts);
-  operand.at = in_part ? Volley::At::part : Volley::At::sender;
-  operand.there = in_part ? operand.in->part(0) : link.shared + d.offset;
+  operand.at = in_parts ? Volley::At::parts : Volley::At::sender;
+  operand.there = in_parts ? nullptr : link.shared + d.offset;
   return true;
 }
 
-void Machine::fold_mapped(Volley::Fold& f) noexcept {
-  const Volley::Operand* operands = &call_.volley->operands[f.first];
+// A part at a time, where some operand comes so. False: the next one is not there yet.
+bool Machine::fold_mapped(Volley::Fold& f) noexcept {
+  const std::span operands(&call_.volley->operands[f.first], f.count);
+  const bool by_parts = std::any_of(operands.begin(), operands.end(), [](const Volley::Operand& o) {
+    return o.in != nullptr && o.at == Volley::At::parts;
+  });
+  do {
+    if (f.done > 0 && !next_parts(operands)) return false;
+    const uint32_t piece = by_parts ? std::min(kPartBytes, f.bytes - f.done) : f.bytes;
+    fold_bytes(f, operands, piece);
+    f.done += piece;
+    for (const Volley::Operand& o : operands)
+      if (o.in != nullptr && (o.at == Volley::At::parts || f.done == f.bytes)) leave_operand(o);
+  } while (f.done < f.bytes);
+  return true;
+}
+
+// Behind those that were read, of all that come so. The sender of the first part sends nothing else.
+bool Machine::next_parts(std::span<const Volley::Operand> operands) noexcept {
+  for (uint32_t k = 0; k < operands.size(); k++) {
+    const Volley::Operand& o = operands[k];
+    if (o.in == nullptr || o.at != Volley::At::parts) continue;
+    const Line* const line = o.in->peek(call_.tag | kDescriptorBit);
+    volley_landed_ = k;
+    if (line == nullptr) return false;
+    Descriptor d;
+    std::memcpy(&d, line->payload, sizeof d);
+    links_[size_t(o.peer)].mailbox->out(0).acknowledged(d.lines, d.parts);
+    if (d.kind == kPart) continue;
+    fail(Code::internal, "rank " + std::to_string(o.peer) + " sent a message of kind " +
+                             std::to_string(d.kind) + " behind parts of one: please report it");
+    return false;
+  }
+  volley_landed_ = 0;
+  return true;
+}
+
+void Machine::fold_bytes(Volley::Fold& f, std::span<const Volley::Operand> operands,
+                         uint32_t bytes) noexcept {
   const std::byte* inputs[kMaxOperands];
-  for (uint32_t k = 0; k < f.count; k++)
-    inputs[k] = operands[k].in == nullptr ? at(operands[k].here) : operands[k].there;
-  std::byte* to = at(f.to);
+  for (uint32_t k = 0; k < f.count; k++) {
+    const Volley::Operand& o = operands[k];
+    inputs[k] = o.in == nullptr             ? at(o.here) + f.done
+                : o.at == Volley::At::parts ? o.in->part(0)
+                                            : o.there + f.done;
+  }
+  std::byte* to = at(f.to) + f.done;
   if (f.action->kind == Kind::fold) {
     f.work.store = call_.store;
+    f.work.count = bytes >> call_.layout.element_shift;
     fold_inputs(f, inputs, to);
   } else if (to != inputs[0]) {
-    copy_to_all(inputs[0], &to, 1, f.bytes, call_.store);
+    copy_to_all(inputs[0], &to, 1, bytes, call_.store);
   }
-  for (uint32_t k = 0; k < f.count; k++) {
-    Inbox* const in = operands[k].in;
-    if (in == nullptr) continue;
-    operands[k].at == Volley::At::part ? in->consume_part() : in->consume(1);
-    if (operands[k].at != Volley::At::sender) {
-      in->maybe_credit();
-      continue;
-    }
-    (void)in->credit();
-    links_[size_t(operands[k].peer)].mailbox->notify();
-  }
+}
+
+// What was read of it is the sender's again.
+void Machine::leave_operand(const Volley::Operand& o) noexcept {
+  o.at == Volley::At::parts ? o.in->consume_part() : o.in->consume(1);
+  if (o.at != Volley::At::sender) return o.in->maybe_credit();
+  (void)o.in->credit();
+  links_[size_t(o.peer)].mailbox->notify();
 }
 
 // All messages were told of, and none was read.
