@@ -23,12 +23,14 @@ void copy_past_cache(void* to, const void* from, size_t bytes) noexcept {
     for (int i = 0; i < 4; i++) _mm_stream_si128(reinterpret_cast<__m128i*>(at) + i, words[i]);
   }
   std::memcpy(at, source, bytes);
-  _mm_sfence();
 }
+
+void end_past_cache() noexcept { _mm_sfence(); }
 
 #else
 
 void copy_past_cache(void* to, const void* from, size_t bytes) noexcept { copy_bytes(to, from, bytes); }
+void end_past_cache() noexcept {}
 
 #endif
 

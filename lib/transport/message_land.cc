@@ -159,13 +159,14 @@ bool MessageReceives::has_part(uint64_t landed) noexcept {
 bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   bool moved = false;
   const Slot& slot = slots_[coming.slot];
+  const bool streams = slot.bytes >= kPastCacheBytes;
   for (; coming.copied != slot.bytes && has_part(landed); moved = true) {
     const auto bytes = std::min<uint64_t>(kStreamPartBytes, slot.bytes - coming.copied);
     const std::byte* part = wiring_.part(wiring_.own, lines_.consumed.parts++);
-    (slot.bytes < kPastCacheBytes ? copy_bytes : copy_past_cache)(slot.data.data + coming.copied, part,
-                                                                  bytes);
+    (streams ? copy_past_cache : copy_bytes)(slot.data.data + coming.copied, part, bytes);
     coming.copied += bytes;
   }
+  if (streams && coming.copied == slot.bytes) end_past_cache();
   return moved;
 }
 

@@ -23,6 +23,7 @@ void check(Copy copy, size_t from, size_t to, size_t bytes) {
   static const std::vector<unsigned char> source = pattern();
   std::vector<unsigned char> target(kRoom, 0);
   copy(target.data() + to, source.data() + from, bytes);
+  end_past_cache();
   for (size_t i = 0; i < kRoom; ++i) {
     const bool copied = i >= to && i < to + bytes;
     ASSERT_EQ(target[i], copied ? source[from + i - to] : 0)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy.h"
 #include "collectives/machine/real/descriptor.h"
 #include "collectives/machine/real/machine.h"
 
@@ -184,6 +185,7 @@ Machine::Turn Machine::fold_pieces(uint32_t w, const Action& a, Run& r, size_t b
   }
   if (by_parts && r.cursor != begin) post_fused(w, a, r, r.cursor == bytes);
   if (r.cursor < bytes) return r.cursor == begin ? Turn::blocked : Turn::moved;
+  if (streams_alone(a, r)) end_past_cache();
   end_fold(w, a, r);
   return Turn::done;
 }
@@ -223,9 +225,18 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
   if (a.kind == Kind::fold) {
     call_.fold({inputs, a.sources, outputs, count, bytes >> call_.layout.element_shift,
                 a.last ? call_.ranks : 0, call_.store, a.own, &call_.op});
-  } else if (count != 1 || outputs[0] != inputs[0]) {
+  } else if (count == 1 && outputs[0] == inputs[0]) {
+    return;
+  } else if (streams_alone(a, r)) {
+    copy_past_cache(outputs[0], inputs[0], bytes);
+  } else {
     copy_to_all(inputs[0], outputs, count, bytes, call_.store);
   }
+}
+
+// Pieces of run_fold()'s that go past the cache, and of which nobody is told before the last one is stored.
+bool Machine::streams_alone(const Action& a, const Run& r) const noexcept {
+  return call_.store == Store::stream && a.kind != Kind::fold && r.fused == 0 && r.phase == Phase::running;
 }
 
 // Parts that were read are released, parts that were filled are announced.

@@ -100,9 +100,11 @@ void Machine::empty_stage(uint32_t piece) noexcept {
   std::byte* const to = call_.output.data + staged_at(piece);
   const size_t bytes = staged_bytes(piece);
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), bytes);
-  const auto copy = call_.store == Store::stream ? copy_past_cache : copy_bytes;
+  const bool streams = call_.store == Store::stream;
+  const auto copy = streams ? copy_past_cache : copy_bytes;
   if (begin > 0) copy(to, from, begin);
   if (end < bytes) copy(to + end, from + end, bytes - end);
+  if (streams) end_past_cache();
 }
 
 // A stage holds the pieces one after the other, over and over; memory of plait all that the vector has.
