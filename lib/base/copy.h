@@ -39,9 +39,14 @@ inline void copy_bytes(void* to, const void* from, size_t bytes) noexcept {
 // place 2.7 -> 1.8, messages 1.35 -> 0.99; 4 MiB take 2.5 times as long so.
 constexpr size_t kPastCacheBytes = size_t{16} << 20;
 
+// copy_bytes() to two places, for what is in a cache: it is read once.
+void copy_twice(void* to, void* also, const void* from, size_t bytes) noexcept;
+
 // copy_bytes() past the cache. No alignment is required. Others may see later stores of this thread sooner,
 // until end_past_cache().
 void copy_past_cache(void* to, const void* from, size_t bytes) noexcept;
+// copy_twice(), to `also` past the cache.
+void copy_also_past_cache(void* to, void* also, const void* from, size_t bytes) noexcept;
 // Waits until what was copied so is in memory: behind the last piece of many, not behind each of them.
 void end_past_cache() noexcept;
 

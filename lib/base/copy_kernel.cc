@@ -1,4 +1,8 @@
-// copy_by_vectors() for the instruction sets of the kernels.
+// copy_by_vectors() and copy_twice() for the instruction sets of the kernels.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "base/copy_kernel.cc"
 #include "base/simd_targets.h"
@@ -39,6 +43,28 @@ void copy_by_vectors_here(void* target, const void* source, size_t bytes) {
   for (; at + kVector <= bytes; at += kVector) copy_one(to + at, from + at);
 }
 
+// Two vectors a turn, aligned in the first target.
+void copy_twice_here(void* target, void* second, const void* source, size_t bytes) {
+  constexpr Bytes d;
+  constexpr size_t kVector = hn::MaxLanes(d), kTurn = 2 * kVector;
+  auto *to = static_cast<uint8_t*>(target), *also = static_cast<uint8_t*>(second);
+  const auto* from = static_cast<const uint8_t*>(source);
+  const auto copy_few = [&](size_t at, size_t count) {
+    std::memcpy(to + at, from + at, count);
+    std::memcpy(also + at, from + at, count);
+  };
+  size_t at = std::min(bytes, -reinterpret_cast<uintptr_t>(to) % kVector);
+  copy_few(0, at);
+  for (; at + kTurn <= bytes; at += kTurn) {
+    const auto a = hn::LoadU(d, from + at), b = hn::LoadU(d, from + at + kVector);
+    hn::Store(a, d, to + at);
+    hn::Store(b, d, to + at + kVector);
+    hn::StoreU(a, d, also + at);
+    hn::StoreU(b, d, also + at + kVector);
+  }
+  copy_few(at, bytes - at);
+}
+
 }  // namespace plait::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -48,9 +74,14 @@ HWY_AFTER_NAMESPACE();
 namespace plait {
 
 HWY_EXPORT(copy_by_vectors_here);
+HWY_EXPORT(copy_twice_here);
 
 void copy_by_vectors(void* to, const void* from, size_t bytes) noexcept {
   HWY_DYNAMIC_DISPATCH(copy_by_vectors_here)(to, from, bytes);
+}
+
+void copy_twice(void* to, void* also, const void* from, size_t bytes) noexcept {
+  HWY_DYNAMIC_DISPATCH(copy_twice_here)(to, also, from, bytes);
 }
 
 }  // namespace plait

@@ -44,6 +44,29 @@ TEST(Copy, CopiesAllAndNothingElse) {
   }
 }
 
+TEST(Copy, CopiesTwice) {
+  static const std::vector<unsigned char> source = pattern();
+  for (const auto copy : {copy_twice, copy_also_past_cache}) {
+    for (const size_t bytes : std::initializer_list<size_t>{0, 1, 31, 64, 65, 127, 200, 4096, 9001}) {
+      for (const size_t first : std::initializer_list<size_t>{0, 1, 33, 63}) {
+        for (const size_t second : std::initializer_list<size_t>{0, 5, 64}) {
+          std::vector<unsigned char> targets[2];
+          for (auto& t : targets) t.resize(kRoom, 0);
+          copy(targets[0].data() + first, targets[1].data() + second, source.data() + 7, bytes);
+          end_past_cache();
+          for (size_t i = 0; i < kRoom; ++i) {
+            for (int t : {0, 1}) {
+              const size_t to = t == 0 ? first : second;
+              const bool copied = i >= to && i < to + bytes;
+              ASSERT_EQ(targets[t][i], copied ? source[7 + i - to] : 0) << "byte " << i << " of target " << t;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Copy, KnowsTheSlowRelations) {
   for (const int slow : {1, 2, 8, 15, 4097, -4095}) EXPECT_TRUE(copies_slowly(uintptr_t(slow))) << slow;
   for (const int fast : {0, 16, 17, 4095, 4096, -1, -15, 2048})

@@ -43,7 +43,8 @@ std::string Job::describe() const {
   return std::string(name_of(collective())) + " by " + std::string(name()) + ", n=" + std::to_string(ranks) +
          " root=" + std::to_string(root) + " count=" + std::to_string(count) + (in_place ? " in place" : "") +
          (uneven ? " uneven" : "") + (apart ? " apart" : "") + " segments of " +
-         std::to_string(segment_bytes) + " seed " + std::to_string(seed);
+         std::to_string(segment_bytes) + (store == Store::stream ? " past the cache" : "") + " seed " +
+         std::to_string(seed);
 }
 
 bool fits_uneven(Collective collective, std::string_view algorithm) {
@@ -72,6 +73,7 @@ Job filled(std::mt19937_64& random, Job job) {
   job.apart = random() % 4 == 0;
   job.segment_bytes = random() % 2 == 0 ? 4096 : kSegmentBytes;
   job.seed = random();
+  job.store = random() % 2 == 0 ? Store::stream : Store::plain;
   return job;
 }
 
@@ -210,6 +212,7 @@ Status call_job(const Job& job, const View& view, int rank, Rank& r) {
       planner.schedule(method, job.root, view.in_place(), joins(call.layout) && !job.apart, false, encoding);
   if (!schedule.ok()) return schedule.status();
   call.codec = job.codec;
+  if (!view.in_place()) call.store = job.store;
   call.schedule = *schedule;
   call.fold = job.fold != nullptr ? job.fold : fold_kernel(Dtype::float32, ReduceOp::sum);
   call.same_outputs =

@@ -24,6 +24,7 @@ struct Job {
   uint64_t seed = 0;                    // of uneven parts
   const codec::Codec* codec = nullptr;  // that encodes its messages
   FoldKernel fold = nullptr;            // a sum that does more than the library's
+  Store store = Store::plain;           // out of place
 
   Collective collective() const { return added != nullptr ? added->collective : algorithm->collective; }
   std::string_view name() const { return added != nullptr ? added->name : algorithm->name; }

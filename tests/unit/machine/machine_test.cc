@@ -145,6 +145,27 @@ TEST_P(MachineOnFake, LongMessagesOfARoundComeInParts) {
   });
 }
 
+// Own blocks of several segments are copied as they go into parts, or by themselves where that does not go
+// on: in shorter messages, and where parts come from where the block lies.
+TEST_P(MachineOnFake, OwnBlocksAreCopiedAlongWithSends) {
+  const uint64_t seed = uint64_t(GetParam());
+  World setup{.ranks = 2 + int(seed % 2), .fabric = moods(seed)};
+  setup.shared = [&](int rank) { return rank == 0 ? Shared::none : Shared::output_only; };
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  run_ranks(setup, [&](int rank, Rank& r) -> Status {
+    std::mt19937_64 random(seed);
+    for (int k = 0; k < 12; k++) {
+      const Job job{.algorithm = find_algorithm(Collective::allgather, k % 4 == 3 ? "direct" : "ring"),
+                    .ranks = setup.ranks,
+                    .count = (k % 3 == 0 ? 200'000 : 50'000) + random() % 9,
+                    .segment_bytes = k % 2 == 0 ? kSegmentBytes : 5 * transport::kPartBytes,
+                    .store = random() % 2 == 0 ? Store::stream : Store::plain};
+      PLAIT_TRY(run_job(job, rank, r));
+    }
+    return {};
+  });
+}
+
 // What is short enough carries credit, whether it is a round's or not: none travels alone.
 TEST_P(MachineOnFake, ShortMessagesCarryCredit) {
   const uint64_t seed = uint64_t(GetParam());

@@ -45,6 +45,28 @@ TEST(Schedule, WhereASendWaitsThereIsMoreThanOneRound) {
   EXPECT_TRUE(lowered(Collective::barrier, "dissemination", 4, 1, false).round.empty());
 }
 
+TEST(Schedule, OneSendMayMakeTheCopyOfWhatItSends) {
+  const auto alongs = [](const char* name, int ranks, bool in_place) {
+    const Schedule s = lowered(Collective::allgather, name, ranks, 1, in_place);
+    int count = 0;
+    for (const Action& a : s.actions) {
+      if (a.along == kNoAction) continue;
+      count++;
+      const Action& copy = s.actions.at(a.along);
+      EXPECT_EQ(a.kind, Kind::send);
+      EXPECT_EQ(copy.kind, Kind::copy);
+      EXPECT_EQ(s.sources[copy.first_source].place, s.sources[a.first_source].place);
+      EXPECT_EQ(copy.chunk, a.chunk);
+    }
+    return count;
+  };
+  EXPECT_EQ(alongs("ring", 2, false), 1);
+  EXPECT_EQ(alongs("ring", 5, false), 1);
+  EXPECT_EQ(alongs("ring", 2, true), 0);
+  EXPECT_EQ(alongs("direct", 2, false), 1);
+  EXPECT_EQ(alongs("direct", 3, false), 0) << "two send it";
+}
+
 // The root of a star serves as many in the pass that makes the result as the machine can remember; the others
 // are sent to from where it lies, which must then be kept.
 TEST(Schedule, NoMoreSendsAreFusedThanTheMachineRemembers) {

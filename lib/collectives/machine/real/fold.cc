@@ -42,11 +42,10 @@ Machine::Turn Machine::run_fold(uint32_t w, uint32_t action) noexcept {
 // True when something of the source beyond `cursor` is there (or it is whole).
 bool Machine::land(uint32_t w, const Action& a, const Source& s, Arrival& arrival, uint64_t cursor,
                    size_t bytes) noexcept {
-  if (cursor == 0 && s.peer == kLocal) {
+  if (s.peer == kLocal) {
     arrival = {bound(s.place.in()).data + offset_of(s.place, w), bytes, Form::whole};
     return true;
   }
-  if (s.peer == kLocal) return true;
   if (cursor > 0 && arrival.available > cursor) return true;
   if (arrival.posted) return arrival.got;
   Link& link = links_[size_t(s.peer)];

@@ -235,6 +235,8 @@ class Machine {
   bool fits_program() noexcept;
   Turn send_mapped(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
   Turn send_pull(uint32_t w, const Action& a, Run& r, const Bound& from, size_t offset) noexcept;
+  void fill_part(uint32_t w, const Action& a, const Run& r, std::byte* part, const std::byte* from,
+                 size_t bytes) noexcept;
   Turn send_parts(uint32_t w, const Action& a, Run& r, const std::byte* data, size_t bytes) noexcept;
 
   Turn run_codec(uint32_t w, uint32_t action) noexcept;

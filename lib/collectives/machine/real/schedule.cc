@@ -23,6 +23,7 @@ class Lowering {
     PLAIT_TRY(make_actions());
     connect();
     fuse_sends();
+    pair_copies();
     if (program_of_) grant(s_, program_of_);
     compact_scratch();
     finish();
@@ -229,6 +230,28 @@ class Lowering {
       if (s.dst == a.dst && s.count == a.count) return true;
     }
     return false;
+  }
+
+  // A copy of what one send sends may be made along with it (Action::along). Of what several send it is not:
+  // 4 ranks took up to 16 % longer so.
+  void pair_copies() {
+    std::map<std::pair<Buffer, uint32_t>, std::vector<uint32_t>> sends;
+    for (uint32_t i = 0; i < s_.actions.size(); i++) {
+      const Action& a = s_.actions[i];
+      if (a.kind == Kind::send && a.pieces == 0 && !a.wired) sends[read_by(a)].push_back(i);
+    }
+    for (uint32_t i = 0; i < s_.actions.size(); i++) {
+      const Action& copy = s_.actions[i];
+      if (copy.kind != Kind::copy || copy.waits > 0 || copy.dst.in() == Buffer::none) continue;
+      const auto of = sends.find(read_by(copy));
+      if (of == sends.end() || of->second.size() != 1) continue;
+      Action& send = s_.actions[of->second[0]];
+      if (send.waits == 0 && send.chunk == copy.chunk && send.count == copy.count) send.along = i;
+    }
+  }
+  std::pair<Buffer, uint32_t> read_by(const Action& a) const {
+    const Place from = s_.sources[a.first_source].place;
+    return {from.in(), from.slot};
   }
 
   // Renumbers the scratch slots that are left; those of merged values are gone.

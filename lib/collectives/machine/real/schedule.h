@@ -34,6 +34,8 @@ enum class Kind : uint8_t {
   decode_reduce,  // two sources folded to a place, the second of which is a wire
 };
 
+constexpr uint32_t kNoAction = ~0u;
+
 // Sends that one action may serve: the machine remembers them as bits of a word.
 constexpr uint32_t kMostFused = 64;
 
@@ -56,6 +58,8 @@ struct Action {
   uint32_t chunk = 0, count = 0;
   Place sized_by =
       kNowhere;  // a slot of the input or output that is as long as the chunk; none: `chunk` says it
+  // send: a copy of what it sends, and no other send does, that it may make as it goes into parts.
+  uint32_t along = kNoAction;
   uint32_t first_source = 0, sources = 0;
   uint32_t own = kNoOperand;             // the source that enters
   uint32_t first_piece = 0, pieces = 0;  // in Schedule::pieces: of a message of several, which is then no

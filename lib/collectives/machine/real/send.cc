@@ -147,6 +147,21 @@ Machine::Turn Machine::send_pull(uint32_t w, const Action& a, Run& r, const Boun
   return Turn::moved;
 }
 
+// Messages that are not longer are better on their way while what they are of is copied.
+constexpr size_t kAlongBytes = 64 * 1024;
+
+// Until the copy of the same has begun by itself, what is read is stored twice (2 ranks, plain memory:
+// allgather of 1 MiB in 56 us instead of 63, 4 MiB in 437 instead of 620).
+void Machine::fill_part(uint32_t w, const Action& a, const Run& r, std::byte* part, const std::byte* from,
+                        size_t bytes) noexcept {
+  Run* const copy = a.along == kNoAction ? nullptr : &run_of(w, a.along);
+  if (copy == nullptr || copy->phase != Phase::fresh || bytes_of(a, w) <= kAlongBytes)
+    return copy_bytes(part, from, bytes);
+  std::byte* const to = local(call_.schedule->actions[a.along].dst, w) + r.cursor;
+  (call_.store == Store::stream ? copy_also_past_cache : copy_twice)(part, to, from, bytes);
+  copy->cursor += bytes;
+}
+
 Machine::Turn Machine::send_parts(uint32_t w, const Action& a, Run& r, const std::byte* data,
                                   size_t bytes) noexcept {
   const uint32_t stream = stream_of(a.lane, w);
@@ -157,7 +172,7 @@ Machine::Turn Machine::send_parts(uint32_t w, const Action& a, Run& r, const std
   while (r.cursor < bytes && out.room(1) && out.room_for_parts(1)) {
     const size_t piece = std::min<size_t>(kPartBytes, bytes - r.cursor);
     const std::byte* from = data + r.cursor;
-    if (!out.takes_sources()) copy_bytes(out.part(0), from, piece);
+    if (!out.takes_sources()) fill_part(w, a, r, out.part(0), from, piece);
     fill_descriptor(a, stream, kPart, 0);
     out.publish_part(call_.tag | kDescriptorBit, uint32_t(piece), out.takes_sources() ? from : nullptr);
     r.cursor += piece;
