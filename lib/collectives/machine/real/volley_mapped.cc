@@ -64,7 +64,7 @@ bool Machine::step_mapped() noexcept {
     const Volley::Send& send = v.sends[round_at_ - folded];
     if (!send.mailbox->out(0).consumed(send.line)) return volley_waits(send.action, before);
   }
-  moved_ = round_at_ != before;  // as step_volley()
+  moved_ = moved_ || round_at_ != before;  // as step_volley()
   active_count_ = 0;
   return true;
 }
@@ -159,6 +159,7 @@ bool Machine::fold_mapped(Volley::Fold& f) noexcept {
     const uint32_t piece = by_parts ? std::min(kPartBytes, f.bytes - f.done) : f.bytes;
     fold_bytes(f, operands, piece);
     f.done += piece;
+    moved_ = true;
     for (const Volley::Operand& o : operands)
       if (o.in != nullptr && (o.at == Volley::At::parts || f.done == f.bytes)) leave_operand(o);
   } while (f.done < f.bytes);
