@@ -31,7 +31,7 @@ bool Communicator::is_common(const Prepared& p, const void* in, const void* out)
 }
 
 // Of a volley, or on the commons. Nothing is to be found out, or made room for, but where its buffers lie.
-void Communicator::start_again(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+void Communicator::bind_again(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
   collectives::real::Call& call = take_call(p, number);
   if (p.in_bytes > 0) call.input.data = static_cast<std::byte*>(const_cast<void*>(in));
   if (p.out_bytes > 0) call.output.data = static_cast<std::byte*>(out);
@@ -40,12 +40,17 @@ void Communicator::start_again(const Prepared& p, uint64_t number, const void* i
     call.output = bound_of(call.output.data, p.out_bytes);
     call.store = store_of(p);
   }
+}
+
+void Communicator::start_again(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+  bind_again(p, number, in, out);
   machine_->start();
 }
 
 bool Communicator::may_run_now(const plait_request& ready, const void* in, const void* out) const noexcept {
   const Prepared& p = *ready.prepared;
-  return head_ == nullptr && (is_volley(p, in, out) || is_common(p, in, out)) && !p.network &&
+  return head_ == nullptr &&
+         (p.volley.pair.fits(in, out) || is_volley(p, in, out) || is_common(p, in, out)) && !p.network &&
          !messages_.busy() && later_.number == 0 && !abort_.load(std::memory_order_relaxed) &&
          !is_broken_.load(std::memory_order_acquire);
 }
@@ -54,7 +59,9 @@ bool Communicator::may_run_now(const plait_request& ready, const void* in, const
 bool Communicator::run_now(plait_request& ready, const void* in, void* out) noexcept {
   const Prepared& p = *ready.prepared;
   const uint64_t number = ++calls_;
-  if (p.volley.exchange.made ? exchange_now(p, number, in, out) : machine_now(p, number, in, out)) {
+  if (p.volley.pair.fits(in, out) ? pair_now(p, number, in, out)
+      : p.volley.exchange.made    ? exchange_now(p, number, in, out)
+                                  : machine_now(p, number, in, out)) {
     recorder_.finished(number);
     settle();
     return true;
@@ -79,7 +86,26 @@ bool Communicator::machine_now(const Prepared& p, uint64_t number, const void* i
     ended = machine_->step();
   }
   board_->gate.leave();
-  return ended && machine_->status().ok();
+  if (!ended || !machine_->status().ok()) return false;
+  if (p.call.common) machine_->note_pair(p.volley.pair, in, out);
+  return true;
+}
+
+// The same.
+bool Communicator::pair_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept {
+  if (!enter_gate()) return machine_now(p, number, in, out);
+  const bool shown = machine_->show_pair(p.volley.pair, p.tag(number));
+  bool ended = false;
+  if (shown) {
+    record(number, p.id);
+    ended = machine_->run_pair(p.volley.pair, p.call.fold, &p.call.op, kLooksNow);
+  }
+  board_->gate.leave();
+  if (!shown) return machine_now(p, number, in, out);
+  if (ended) return true;
+  bind_again(p, number, in, out);
+  machine_->resume_pair();
+  return false;
 }
 
 // The same.

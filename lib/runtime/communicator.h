@@ -214,7 +214,9 @@ class Communicator {
   void launch(plait_request* request) noexcept;
   bool is_volley(const Prepared& p, const void* in, const void* out) const noexcept;
   bool is_common(const Prepared& p, const void* in, const void* out) const noexcept;
+  void bind_again(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
   void start_again(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
+  bool pair_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
   bool machine_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
   bool exchange_now(const Prepared& p, uint64_t number, const void* in, void* out) noexcept;
   static collectives::Store store_of(const Prepared& p) noexcept;

@@ -342,6 +342,33 @@ TEST(Again, IsRightThoughOneRankMovesItsBuffers) {
   }
 }
 
+// A pair in memory of plait's, in the same buffers mostly: who waits in vain, before the fold or behind it,
+// or sees that the peer's lie elsewhere now, goes on in another way.
+TEST(Again, IsRightThoughOneOfAPairIsLateOrMoves) {
+  const unsigned seed = fresh_seed();
+  const std::string job = fresh_job();
+  run_ranks(processes(2), [&](int rank, int size) -> std::string {
+    constexpr size_t kCount = 2048, kRoom = 2 * kCount;
+    Comm c(job, rank, size);
+    if (c.status != PLAIT_OK) return c.error;
+    Both memory(4 * kRoom);
+    if (memory.arena == nullptr) return c.last();
+    Caller caller(c.comm, rank, size);
+    std::mt19937 random(seed), own(seed + unsigned(rank) + 1);
+    std::string bad;
+    int32_t* at = memory.of(false);
+    for (int round = 0; round < 3000 && bad.empty(); round++) {
+      if (own() % 16 == 0) usleep(unsigned(own() % 200));
+      if (own() % 8 == 0) at = memory.of(false) + own() % 2 * 2 * kRoom;
+      caller.place(at, at + kRoom);
+      const bool other = random() % 16 == 0, in_place = random() % 4 != 0;
+      bad = caller.run({.count = other ? 1024 : kCount, .in_place = in_place, .is_max = random() % 16 == 0},
+                       round);
+    }
+    return bad;
+  });
+}
+
 // After good calls of a kind, one that is wrong in a single point.
 TEST(Again, AWrongCallIsRefused) {
   const std::string job = fresh_job();

@@ -42,6 +42,7 @@ void Machine::start_common() noexcept {
   Commons& own = *common_.own;
   Line& line = own.line[turn];
   uint32_t tag = call_.tag;
+  common_.number = call_.number;
   common_.small = common_.bytes <= kCommonBytes;
   if (common_.small) {
     std::byte* const to = common_.bytes <= kLinePayload ? line.payload : own.values[turn];

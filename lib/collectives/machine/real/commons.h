@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/reduce/reduce.h"
 #include "transport/mailbox.h"
 
 namespace plait::collectives::real {
@@ -67,6 +68,20 @@ struct alignas(64) Commons {
   alignas(64) std::atomic<uint32_t> core;  // on which it was when it last came, where ranks share cores
 };
 
+// What two ranks with a core each need of an earlier allreduce for the next one like it, in the same buffers
+// (pair.cc): their offers, and what this rank folds, which holds as long as the peer offers the same again.
+struct CommonPair {
+  bool fits(const void* input, const void* output) const noexcept {
+    return made && in == input && out == output;
+  }
+  bool made = false;
+  const void *in = nullptr, *out = nullptr;
+  CommonOffer own = {}, theirs = {};
+  const std::byte* inputs[2] = {};
+  std::byte* outputs[2] = {};
+  Fold work = {};  // without buffers and operator
+};
+
 // What a rank's machine knows of its operation on the commons.
 struct CommonWork {
   enum class Stage : uint8_t { none, gather, fold, drain, staged };
@@ -76,7 +91,8 @@ struct CommonWork {
   uint32_t core = 0;       // that this rank is on, where they share cores ...
   uint32_t neighbour = 1;  // ... and how far from it somebody is who was last awaited there
   Stage stage = Stage::none;
-  uint32_t sequence = 0;  // of the latest operation on them
+  uint32_t sequence = 0;  // of the latest operation on them ...
+  uint64_t number = 0;    // ... and of its call; a pair's (pair.cc) has none
   bool last = false;      // crowded: this rank was the last to come
   // So many that could be done on them are not: allreduces, which have stages, and broadcasts, which have
   // none.

@@ -47,6 +47,14 @@ class Machine {
   bool step() noexcept;
   // Goes on from where an exchange (exchange.h) has sent its `messages`, after start().
   void sent(uint32_t messages) noexcept { round_at_ = messages; }
+  // Of an operation that just ended: keeps what the next one in these buffers needs, if it was one of a pair.
+  void note_pair(CommonPair& pair, const void* in, const void* out) const noexcept;
+  // Begins such a call without call(). False: it is to take the usual way.
+  bool show_pair(const CommonPair& pair, uint32_t tag) noexcept;
+  // Then goes through it, as long as the peer is looked for in vain fewer than `looks` times. True: it is done.
+  bool run_pair(const CommonPair& pair, FoldKernel fold, const Operator* op, uint32_t looks) noexcept;
+  // Else, with call() filled in: step() goes on with it.
+  void resume_pair() noexcept;
   // Did the last step() move anything?
   bool moved() const noexcept { return moved_; }
   const Status& status() const noexcept { return status_; }
@@ -133,6 +141,7 @@ class Machine {
   bool end_common() noexcept;
   void wake_all() noexcept;
   void note_core() noexcept;
+  const Link& pair_peer() const noexcept { return links_[links_[0].endpoint != nullptr ? 0 : 1]; }
   const transport::Line& common_line(int32_t rank) const noexcept;
   int32_t common_peer(uint32_t distance) const noexcept;
   bool see_all() noexcept;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/machine/real/commons.h"
 #include "collectives/machine/real/exchange.h"
 #include "collectives/machine/real/schedule.h"
 
@@ -53,6 +54,7 @@ struct Volley {
   void forget() noexcept {
     made = mapped = copies = false;
     exchange = {};
+    pair.made = false;
     sends.clear();
     operands.clear();
     folds.clear();
@@ -60,6 +62,7 @@ struct Volley {
   bool made = false, mapped = false;
   bool copies = false;  // mapped: all that is sent would fit a line or parts, did it not lie mapped
   Exchange exchange;    // not mapped
+  CommonPair pair;      // on the commons, be it a volley or not
   std::vector<Send> sends;
   std::vector<Operand> operands;
   std::vector<Fold> folds;
