@@ -50,8 +50,9 @@ void Communicator::start_again(const Prepared& p, uint64_t number, const void* i
 bool Communicator::may_run_now(const plait_request& ready, const void* in, const void* out) const noexcept {
   const Prepared& p = *ready.prepared;
   return head_ == nullptr &&
-         (p.volley.pair.fits(in, out) || is_volley(p, in, out) || is_common(p, in, out)) && !p.network &&
-         !messages_.busy() && later_.number == 0 && !abort_.load(std::memory_order_relaxed) &&
+         ((p.volley.pair.fits(in, out) && machine_->ready_for_shared(p.call)) || is_volley(p, in, out) ||
+          is_common(p, in, out)) &&
+         !p.network && !messages_.busy() && later_.number == 0 && !abort_.load(std::memory_order_relaxed) &&
          !is_broken_.load(std::memory_order_acquire);
 }
 

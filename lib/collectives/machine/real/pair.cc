@@ -36,6 +36,7 @@ void Machine::note_pair(CommonPair& pair, const void* in, const void* out) const
   const auto [begin, end] = common_share(rank);
   if (begin == end || end - begin > kCommonStride) return;
   std::memcpy(&pair.theirs, common_line(int32_t(1 - rank)).payload, sizeof pair.theirs);
+  if (pair.theirs.input == kNotShared || pair.theirs.staged != 0) return;  // it ended in another way
   pair.own = {call_.input.offset, call_.output.offset, 0};
   for (size_t r = 0; r < 2; r++) {
     pair.inputs[r] = common_.inputs[r] + begin;
