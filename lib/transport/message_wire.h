@@ -100,7 +100,9 @@ static_assert(kMessageHead == 56);
 // before: where memory is mapped that says that the line is there, elsewhere a counter does.
 constexpr uint16_t message_turn(uint32_t number) noexcept { return uint16_t(number / kMessageLines + 1); }
 
-// What both layouts of what a link exposes to its peer begin with. Zeroed, with Access::write.
+// What both layouts of what a link exposes to its peer begin with. Zeroed, with Access::write. Units and
+// parts begin lines, not in what `filled` leaves of its own: copies to and from the middle of lines take
+// longer, by strings (base/copy.h) three times as long.
 struct MessageFront {
   MessageLine lines[kMessageLines];
   // Touched where memory is mapped:
@@ -108,7 +110,7 @@ struct MessageFront {
   alignas(64) std::atomic<uint32_t> filled;  // how many parts the peer has filled since the beginning
 };
 struct MessageMemory : MessageFront {
-  std::byte units[kUnits][kUnitBytes];
+  alignas(64) std::byte units[kUnits][kUnitBytes];
   std::byte parts[kStreamParts][kStreamPartBytes];
 };
 static_assert(sizeof(MessageMemory) == 600 * 1024 + 64);
@@ -118,7 +120,7 @@ static_assert(sizeof(MessageMemory) == 600 * 1024 + 64);
 // 59 through 32, 69 through 16, 82 through 8; one of many of 4 KiB 0.21 us through 1 MiB of units, 0.31
 // through 512 KiB, 0.51 through 128 KiB.
 struct MappedMessageMemory : MessageFront {
-  std::byte units[kUnits][kMappedUnitBytes];
+  alignas(64) std::byte units[kUnits][kMappedUnitBytes];
   std::byte parts[kMappedStreamParts][kStreamPartBytes];
 };
 static_assert(sizeof(MappedMessageMemory) == 1496 * 1024 + 64);
