@@ -81,6 +81,11 @@ void copy_by_vectors(void* to, const void* from, size_t bytes) noexcept {
 }
 
 void copy_twice(void* to, void* also, const void* from, size_t bytes) noexcept {
+  if (is_for_string(bytes)) {
+    copy_by_string(to, from, bytes);
+    copy_by_string(also, from, bytes);
+    return;
+  }
   HWY_DYNAMIC_DISPATCH(copy_twice_here)(to, also, from, bytes);
 }
 

@@ -32,7 +32,8 @@ void check(Copy copy, size_t from, size_t to, size_t bytes) {
 }
 
 TEST(Copy, CopiesAllAndNothingElse) {
-  for (const Copy copy : {Copy(copy_bytes), Copy(copy_by_vectors), Copy(copy_past_cache)}) {
+  for (const Copy copy :
+       {Copy(copy_bytes), Copy(copy_by_vectors), Copy(copy_by_string), Copy(copy_past_cache)}) {
     for (const size_t bytes : std::initializer_list<size_t>{0, 1, 63, 64, 65, 95, 96, 127, 128, 129, 160, 191,
                                                             1024, 1025, 4096, 9001}) {
       if (copy == Copy(copy_by_vectors) && bytes < 64) continue;
