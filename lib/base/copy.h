@@ -14,9 +14,9 @@ void copy_by_vectors(void* to, const void* from, size_t bytes) noexcept;
 // copy_bytes() by one instruction, `rep movsb`, on x86-64; memcpy elsewhere.
 void copy_by_string(void* to, const void* from, size_t bytes) noexcept;
 
-// Is that the fastest copy of what may be in a cache? It is on a Zen 5 (AMD's family 26), which looks ahead
-// whose lines it will store whole: 64 KiB of plain memory to the next core, through parts that it has just
-// read, take 1.05 us so and 2.0 by vectors; to a core farther away 2.4, and 9. Zen 3 and 4 see below.
+// Is that the fastest copy of what may be in a cache? It is on a Zen 5 (AMD's family 26): 64 KiB of plain
+// memory to the next core, through parts that it has just read, take 1.05 us so and 2.0 by vectors; to a core
+// farther away 2.4, and 9. Later families are presumed to be like it. Zen 3 and 4: see below.
 extern const bool copies_by_string;
 // Of so many bytes?
 inline bool is_for_string(size_t bytes) noexcept {
