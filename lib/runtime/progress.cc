@@ -58,7 +58,10 @@ collectives::real::Call& Communicator::take_call(const Prepared& p, uint64_t num
 collectives::Store Communicator::store_of(const Prepared& p) noexcept {
   using collectives::Store;
   if (p.in_place) return Store::plain;
-  return p.out_bytes >= kPastCacheBytes ? Store::stream : Store::prefetch;
+  // Who gets a broadcast has nothing else in the cache. 2 ranks on a Zen 5, 16 MiB: 0.55 ms past it, 0.39 so.
+  const size_t most =
+      p.args.collective == collectives::Collective::broadcast ? 2 * kPastCacheBytes : kPastCacheBytes;
+  return p.out_bytes >= most ? Store::stream : Store::prefetch;
 }
 
 // Where a buffer lies. One of no bytes lies nowhere.
