@@ -1,4 +1,4 @@
-// copy_by_vectors() and copy_twice() for the instruction sets of the kernels.
+// copy_by_vectors(), copy_twice() and the copies past the cache for the instruction sets of the kernels.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 //
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -65,6 +66,37 @@ void copy_twice_here(void* target, void* second, const void* source, size_t byte
   copy_few(at, bytes - at);
 }
 
+constexpr size_t kLine = 64;
+
+// A line from `from` past the cache, by the widest vectors: what is stored as a whole is not fetched before.
+// And to `also`, unless that is null.
+HWY_INLINE void stream_line(uint8_t* to, uint8_t* also, const uint8_t* from) {
+  const hn::CappedTag<uint8_t, kLine> d;
+  for (size_t i = 0; i < kLine; i += hn::MaxLanes(d)) {
+    const auto v = hn::LoadU(d, from + i);
+    hn::Stream(v, d, to + i);
+    if (also != nullptr) hn::StoreU(v, d, also + i);
+  }
+}
+
+// `second`: null, or a place that is not past the cache.
+void copy_past_cache_here(void* target, void* second, const void* source, size_t bytes) {
+  auto *to = static_cast<uint8_t*>(target), *also = static_cast<uint8_t*>(second);
+  const auto* from = static_cast<const uint8_t*>(source);
+  const auto copy_few = [&](size_t at, size_t count) {
+    std::memcpy(to + at, from + at, count);
+    if (also != nullptr) std::memcpy(also + at, from + at, count);
+  };
+  size_t at = std::min(bytes, -reinterpret_cast<uintptr_t>(to) % kLine);
+  copy_few(0, at);
+  if (also == nullptr) {
+    for (; at + kLine <= bytes; at += kLine) stream_line(to + at, nullptr, from + at);
+  } else {
+    for (; at + kLine <= bytes; at += kLine) stream_line(to + at, also + at, from + at);
+  }
+  copy_few(at, bytes - at);
+}
+
 }  // namespace plait::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -75,6 +107,7 @@ namespace plait {
 
 HWY_EXPORT(copy_by_vectors_here);
 HWY_EXPORT(copy_twice_here);
+HWY_EXPORT(copy_past_cache_here);
 
 void copy_by_vectors(void* to, const void* from, size_t bytes) noexcept {
   HWY_DYNAMIC_DISPATCH(copy_by_vectors_here)(to, from, bytes);
@@ -88,6 +121,17 @@ void copy_twice(void* to, void* also, const void* from, size_t bytes) noexcept {
   }
   HWY_DYNAMIC_DISPATCH(copy_twice_here)(to, also, from, bytes);
 }
+
+void copy_past_cache(void* to, const void* from, size_t bytes) noexcept {
+  HWY_DYNAMIC_DISPATCH(copy_past_cache_here)(to, nullptr, from, bytes);
+}
+
+void copy_also_past_cache(void* to, void* also, const void* from, size_t bytes) noexcept {
+  if (is_for_string(bytes)) return copy_twice(to, also, from, bytes);
+  HWY_DYNAMIC_DISPATCH(copy_past_cache_here)(also, to, from, bytes);
+}
+
+void end_past_cache() noexcept { hwy::FlushStream(); }
 
 }  // namespace plait
 #endif
