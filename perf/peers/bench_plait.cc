@@ -59,12 +59,12 @@ struct Plait : Ops {
   void recv(float* b, size_t k, int from) override { done(plait_recv(comm, b, k, kType, from, kTag, nullptr, nullptr)); }
   void send_window(const float* b, size_t k, int to, int w) override {
     done(plait_group_begin());
-    for (int i = 0; i < w; i++) send(b, k, to);
+    for (int i = 0; i < w; i++) send(b + i * k, k, to);
     done(plait_group_end());
   }
   void recv_window(float* b, size_t k, int from, int w) override {
     done(plait_group_begin());
-    for (int i = 0; i < w; i++) recv(b, k, from);
+    for (int i = 0; i < w; i++) recv(b + i * k, k, from);
     done(plait_group_end());
   }
 };

@@ -57,10 +57,11 @@ class Repeating {
   float piece_[kPiece];
 };
 
-// Runs the collective once on a known pattern and checks every element.
-inline bool verify(Ops& o, const std::string& c, float* in, float* out, size_t n, uint64_t i) {
+// Runs the collective, or a window of w messages, once on a known pattern and checks every element.
+inline bool verify(Ops& o, const std::string& c, float* in, float* out, size_t n, uint64_t i, int w = 1) {
   int r = o.rank(), N = o.size();
   size_t tot = (c == "allgather" || c == "reduce_scatter" || c == "alltoall") ? n * N : n;
+  if (c == "sendbw") tot = n * w;
   size_t nin = c == "allgather" ? n : tot, nout = c == "reduce_scatter" ? n : tot;
   int root = i % N;
   const auto of_rank = [](int q) { return Repeating([q](size_t k) { return pattern(q, k); }); };
@@ -68,7 +69,7 @@ inline bool verify(Ops& o, const std::string& c, float* in, float* out, size_t n
   mine.fill(in, nin);
   if (c == "allreduce_inplace" || (c == "broadcast" && r == root)) mine.fill(out, nout);
   else std::fill(out, out + nout, -99.0f);
-  once(o, kind_of(c), in, out, n, uint32_t(i), 1, uint32_t(N));
+  once(o, kind_of(c), in, out, n, uint32_t(i), w, uint32_t(N));
   if (c == "barrier") return true;
   if ((c == "pingpong" && r > 1) || (c == "sendbw" && r != 1)) return true;
   // out[at..at+many) is to be `want` from `first` on.
