@@ -159,7 +159,7 @@ bool MessageReceives::has_part(uint64_t landed) noexcept {
 bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   bool moved = false;
   const Slot& slot = slots_[coming.slot];
-  const bool streams = slot.bytes >= kPastCacheBytes;
+  const bool streams = burst_.past_cache(slot.bytes, true);
   for (; coming.copied != slot.bytes && has_part(landed); moved = true) {
     const auto bytes = std::min<uint64_t>(kStreamPartBytes, slot.bytes - coming.copied);
     const std::byte* part = wiring_.part(wiring_.own, lines_.consumed.parts++);

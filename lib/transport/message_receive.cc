@@ -48,6 +48,7 @@ MessageRequest* MessageReceives::start(std::span<const MessageSlot> wanted) noex
     slot.region = kNoRegion;
     slot.tag = w.tag;
     slot.data = w.data;
+    burst_.begin(w.data.bytes);
     const uint16_t early = arrived(w.tag);
     if (early != kNoIndex) {
       meet(s, early);
@@ -185,7 +186,8 @@ SharedCopy MessageReceives::copy_of(const Coming& coming) const noexcept {
           SharedCopy::Side::receiver,
           coming.from,
           slot.data.data,
-          slot.bytes};
+          slot.bytes,
+          burst_.past_cache(slot.bytes, false)};
 }
 
 void MessageReceives::deliver(uint16_t s, const std::byte* from, uint64_t bytes) noexcept {
@@ -223,6 +225,7 @@ void MessageReceives::end(uint16_t s, size_t bytes) noexcept {
   ended_ += requests_[slot.request].end(slot.place, bytes);
   if (slot.region != kNoRegion) told_[slot.region].uses--;
   slot.phase = Phase::ended;
+  burst_.end(slot.data.bytes);
   if (slot.due) return;  // advance() frees it
   slot.phase = Phase::free;
   free_slots_.give(s);

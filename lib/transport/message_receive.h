@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/ring.h"
+#include "transport/message_burst.h"
 #include "transport/message_lines.h"
 #include "transport/message_pool.h"
 #include "transport/message_request.h"
@@ -164,6 +165,7 @@ class MessageReceives {
   Ring<Coming, kMessageSlots> coming_;  // in the order of their bytes
   uint64_t landed_ = 0;                 // pieces and parts that were counted
   uint32_t shares_ = 0;                 // messages that both copy, announced
+  MessageBurst burst_;                  // slots that have not ended
   std::array<Told, kMessageRegions> told_;
   uint64_t tells_ = 0;
   Status trouble_;

@@ -29,6 +29,7 @@ MessageRequest* MessageSends::start(uint32_t tag, const LocalSlice& data) noexce
   send.tag = tag;
   send.data = data;
   send.moved = 0;
+  burst_.begin(data.bytes);
   queued_.push() = index;
   return &send.request;
 }
@@ -158,7 +159,8 @@ SharedCopy MessageSends::copy_of(const Send& send) const noexcept {
           SharedCopy::Side::sender,
           send.data.data,
           regions_[send.region].remote->mapped() + send.offset,
-          send.data.bytes};
+          send.data.bytes,
+          burst_.past_cache(send.data.bytes, false)};
 }
 
 uint32_t MessageSends::pieces(const Send& send) const noexcept {
@@ -276,6 +278,7 @@ void MessageSends::finish_left() noexcept {
 
 void MessageSends::end(Send& send) noexcept {
   send.phase = Phase::free;
+  burst_.end(send.data.bytes);
   ended_ += send.request.end(0, send.data.bytes);
 }
 
@@ -286,6 +289,7 @@ void MessageSends::too_long(Send& send, uint64_t room) noexcept {
   if (trouble_.ok()) trouble_ = status;
   send.request.fail(status);
   send.phase = Phase::free;
+  burst_.end(send.data.bytes);
   ended_ += send.request.end(0, 0);
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/ring.h"
+#include "transport/message_burst.h"
 #include "transport/message_lines.h"
 #include "transport/message_pool.h"
 #include "transport/message_request.h"
@@ -130,6 +131,7 @@ class MessageSends {
   // moved; shared, with all chunks taken.
   Ring<uint16_t, kMessageSends> queued_, leaving_, granted_, moving_, shared_;
   uint32_t shares_ = 0, shares_done_ = 0;  // messages that both copy: announced; done
+  MessageBurst burst_;                     // sends that have not ended
   std::array<Post, kMessageSlots> posts_;
   size_t post_count_ = 0;
   std::array<Sent, kMessageLines> sent_;  // the latest messages, by number
@@ -137,7 +139,6 @@ class MessageSends {
   uint32_t heard_ = 0;                    // lines of the peer's when one could have been lent last
   uint32_t rest_ = 0, resting_ = 0;       // messages that are not lent after one that was withdrawn; still
   size_t under_way_ = 0;                  // pieces
-  uint32_t parts_ready_ = 0;              // of the next parts, those that were filled, and refused
   std::array<Target, kMessageRegions> regions_;
   // A region of the peer's whose key is coming.
   struct Coming {

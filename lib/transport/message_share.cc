@@ -37,9 +37,8 @@ bool SharedCopy::take(int half, uint64_t& chunk) noexcept {
 void SharedCopy::copy_chunk(int half, uint64_t chunk, size_t& budget) noexcept {
   const uint64_t at = begin_of(half) + chunk * chunk_bytes();
   const uint64_t bytes = std::min(chunk_bytes(), end_of(half) - at);
-  const bool streams = bytes_ >= kPastCacheBytes;
-  (streams ? copy_past_cache : copy_bytes)(to_ + at, from_ + at, bytes);
-  if (streams) end_past_cache();
+  (past_cache_ ? copy_past_cache : copy_bytes)(to_ + at, from_ + at, bytes);
+  if (past_cache_) end_past_cache();
   cell_.halves[half].copied.fetch_add(1, std::memory_order_seq_cst);  // before Endpoint::notify()
   budget -= std::min<size_t>(budget, bytes);
 }

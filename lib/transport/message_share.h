@@ -33,8 +33,14 @@ class SharedCopy {
   enum class Side : uint8_t { sender = 0, receiver = 1 };  // the half that it begins with
 
   SharedCopy(MessageShare& cell, uint32_t number, Side side, const std::byte* from, std::byte* to,
-             uint64_t bytes) noexcept
-      : cell_(cell), number_(number), side_(side), from_(from), to_(to), bytes_(bytes) {}
+             uint64_t bytes, bool past_cache) noexcept
+      : cell_(cell),
+        number_(number),
+        side_(side),
+        from_(from),
+        to_(to),
+        bytes_(bytes),
+        past_cache_(past_cache) {}
 
   // The sender's, before it announces the message.
   void offer() noexcept;
@@ -66,6 +72,7 @@ class SharedCopy {
   const std::byte* const from_;
   std::byte* const to_;
   const uint64_t bytes_;
+  const bool past_cache_;  // this rank's chunks
 };
 
 }  // namespace plait::transport

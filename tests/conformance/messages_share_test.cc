@@ -19,8 +19,8 @@ TEST(SharedCopies, ChunksUnderWayAreWaitedFor) {
   for (const int half : {0, 1}) {
     MessageShare cell{};
     Bytes from(kLength, std::byte{7}), to(kLength);
-    SharedCopy sender(cell, 1, Side::sender, from.data(), to.data(), kLength);
-    SharedCopy receiver(cell, 1, Side::receiver, from.data(), to.data(), kLength);
+    SharedCopy sender(cell, 1, Side::sender, from.data(), to.data(), kLength, false);
+    SharedCopy receiver(cell, 1, Side::receiver, from.data(), to.data(), kLength, false);
     sender.offer();
     cell.halves[half].taken.fetch_add(1);
     size_t budget = 2 * kLength;
@@ -42,14 +42,14 @@ TEST(SharedCopies, WhoMissedTheEndFindsALaterNumber) {
   constexpr size_t kLength = 50'000;
   MessageShare cell{};
   Bytes from(kLength, std::byte{7}), to(kLength), other(kLength, std::byte{8}), there(kLength);
-  SharedCopy sender(cell, 1, Side::sender, from.data(), to.data(), kLength);
-  SharedCopy receiver(cell, 1, Side::receiver, from.data(), to.data(), kLength);
+  SharedCopy sender(cell, 1, Side::sender, from.data(), to.data(), kLength, false);
+  SharedCopy receiver(cell, 1, Side::receiver, from.data(), to.data(), kLength, false);
   sender.offer();
   size_t budget = kLength + 1;
   sender.copy(budget);
   EXPECT_EQ(budget, 1u);
   EXPECT_EQ(to, from);
-  SharedCopy next(cell, 1 + kMessageShares, Side::sender, other.data(), there.data(), kLength);
+  SharedCopy next(cell, 1 + kMessageShares, Side::sender, other.data(), there.data(), kLength, false);
   next.offer();
   EXPECT_TRUE(receiver.done());
   EXPECT_FALSE(next.done());
@@ -69,8 +69,8 @@ TEST(SharedCopies, CopyEachByteOnce) {
     MessageShare cell{};
     Bytes from(bytes), to(bytes);
     for (std::byte& b : from) b = std::byte(random());
-    SharedCopy copies[] = {{cell, 5, Side::sender, from.data(), to.data(), bytes},
-                           {cell, 5, Side::receiver, from.data(), to.data(), bytes}};
+    SharedCopy copies[] = {{cell, 5, Side::sender, from.data(), to.data(), bytes, i % 3 == 0},
+                           {cell, 5, Side::receiver, from.data(), to.data(), bytes, i % 3 == 0}};
     copies[0].offer();
     for (int turn = 0; !copies[0].done(); turn++) {
       ASSERT_LT(turn, 10'000);
@@ -83,6 +83,23 @@ TEST(SharedCopies, CopyEachByteOnce) {
     for (SharedCopy& copy : copies) copy.copy(budget);
     EXPECT_EQ(budget, SIZE_MAX);
   }
+}
+
+// Of many messages under way together, no result stays in the cache; until none is.
+TEST(MessageBursts, LastUntilNothingIsUnderWay) {
+  constexpr uint64_t kEach = kPastCacheBytes / 8;
+  MessageBurst burst;
+  EXPECT_TRUE(burst.past_cache(kPastCacheBytes, false));
+  for (int i = 0; i < 7; i++) burst.begin(kEach);
+  EXPECT_FALSE(burst.past_cache(kEach, true));
+  burst.begin(kEach);
+  EXPECT_TRUE(burst.past_cache(kEach, true));
+  EXPECT_FALSE(burst.past_cache(kEach, false));
+  EXPECT_FALSE(burst.past_cache(1000, true));
+  for (int i = 0; i < 7; i++) burst.end(kEach);
+  EXPECT_TRUE(burst.past_cache(kEach, true));
+  burst.end(kEach);
+  EXPECT_FALSE(burst.past_cache(kEach, true));
 }
 
 // Of the two that could copy only one looks: it copies all.
