@@ -160,8 +160,9 @@ bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   bool moved = false;
   const Slot& slot = slots_[coming.slot];
   const bool streams = burst_.past_cache(slot.bytes, true);
+  const uint64_t part_bytes = transport::part_bytes(coming.pieces, slot.bytes);
   for (; coming.copied != slot.bytes && has_part(landed); moved = true) {
-    const auto bytes = std::min<uint64_t>(kStreamPartBytes, slot.bytes - coming.copied);
+    const uint64_t bytes = std::min(part_bytes, slot.bytes - coming.copied);
     const std::byte* part = wiring_.part(wiring_.own, lines_.consumed.parts++);
     (streams ? copy_past_cache : copy_bytes)(slot.data.data + coming.copied, part, bytes);
     coming.copied += bytes;

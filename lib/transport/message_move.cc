@@ -72,7 +72,7 @@ void MessageSends::left(uint32_t index) noexcept {
 // Where parts are mapped the peer begins with the first one while the next is filled.
 bool MessageSends::fill_part(Send& send) noexcept {
   if (!lines_.room_for_parts(1)) return false;
-  const size_t bytes = std::min<size_t>(kStreamPartBytes, send.data.bytes - send.moved);
+  const size_t bytes = std::min(part_bytes(send.parts, send.data.bytes), send.data.bytes - send.moved);
   copy_bytes(wiring_.part(wiring_.mapped, lines_.parts()), send.data.data + send.moved, bytes);
   lines_.parts_sent(1);
   wiring_.mapped->filled.store(lines_.parts(), std::memory_order_release);

@@ -130,7 +130,12 @@ void MessageSends::write_start(Send& send, LineKind kind) noexcept {
   line.fields.slot = send.slot;
   line.fields.bytes = send.data.bytes;
   send.shared = may_share(send);
-  send.shared ? share(send, line) : void(line.fields.pieces = pieces(send));
+  if (send.shared) {
+    share(send, line);
+  } else {
+    send.parts = send.streamed ? parts(send) : 0;
+    line.fields.pieces = send.streamed ? send.parts : pieces(send);
+  }
   send.line = lines_.publish();
   send.phase = Phase::moving;
   if (!send.streamed) regions_[send.region].uses++;
@@ -164,8 +169,14 @@ SharedCopy MessageSends::copy_of(const Send& send) const noexcept {
 }
 
 uint32_t MessageSends::pieces(const Send& send) const noexcept {
-  const size_t piece = send.streamed ? size_t(kStreamPartBytes) : piece_bytes_;
-  return uint32_t((send.data.bytes + piece - 1) / piece);
+  return uint32_t((send.data.bytes + piece_bytes_ - 1) / piece_bytes_);
+}
+
+// Of a window of messages the next one is filled while one is read: halves would only be more parts.
+uint32_t MessageSends::parts(const Send& send) const noexcept {
+  const bool alone = queued_.size() <= 1 && moving_.empty();
+  const auto whole = uint32_t(parts_of(send.data.bytes));
+  return whole == 1 && alone && wiring_.mapped != nullptr && send.data.bytes > 1 ? 2 : whole;
 }
 
 bool MessageSends::start_granted() noexcept {

@@ -56,6 +56,7 @@ class MessageSends {
     uint16_t generation = 0, region = 0;
     uint32_t tag = 0, slot = 0, line = 0;
     uint32_t under_way = 0;  // pieces
+    uint32_t parts = 0;      // where it is streamed
     uint32_t share = 0;      // its number, where both copy it
     LocalSlice data;
     uint64_t offset = 0, moved = 0;
@@ -113,6 +114,7 @@ class MessageSends {
   bool move_parts(Send& send) noexcept;
   Transfer part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept;
   uint32_t pieces(const Send& send) const noexcept;
+  uint32_t parts(const Send& send) const noexcept;
   void leave(Send& send) noexcept;
   bool finish_shared() noexcept;
   bool has_left(const Send& send) const noexcept;
@@ -139,6 +141,7 @@ class MessageSends {
   uint32_t heard_ = 0;                    // lines of the peer's when one could have been lent last
   uint32_t rest_ = 0, resting_ = 0;       // messages that are not lent after one that was withdrawn; still
   size_t under_way_ = 0;                  // pieces
+  uint32_t parts_ready_ = 0;              // of the next parts, those that were filled, and refused
   std::array<Target, kMessageRegions> regions_;
   // A region of the peer's whose key is coming.
   struct Coming {

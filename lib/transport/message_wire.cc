@@ -8,7 +8,7 @@ const char* refusal_of_transfer(const MessageLine& line) noexcept {
   if (MessageHandle::index(f.slot) >= kMessageSlots) return "a message to a slot that no link has";
   if (line.flags > kShared) return "a message with unknown flags";
   if (line.flags == kShared) return f.pieces == 0 && f.bytes != 0 ? nullptr : "a shared message of pieces";
-  if (line.flags == kStreamed) return f.pieces == parts_of(f.bytes) ? nullptr : "a message of wrong parts";
+  if (line.flags == kStreamed) return are_parts_of(f.pieces, f.bytes) ? nullptr : "a message of wrong parts";
   return f.pieces <= f.bytes && (f.pieces == 0) == (f.bytes == 0) ? nullptr : "a message of wrong pieces";
 }
 

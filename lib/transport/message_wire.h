@@ -144,6 +144,14 @@ const char* refusal(const MessageLine& line) noexcept;
 constexpr uint64_t parts_of(uint64_t bytes) noexcept {
   return (bytes + kStreamPartBytes - 1) / kStreamPartBytes;
 }
+// What is one part may come as two halves, so that the second one is filled while the first is read.
+constexpr bool are_parts_of(uint64_t parts, uint64_t bytes) noexcept {
+  return parts == parts_of(bytes) || (parts == 2 && bytes > 1 && bytes <= kStreamPartBytes);
+}
+// The bytes of each of so many parts but the last one.
+constexpr uint64_t part_bytes(uint64_t parts, uint64_t bytes) noexcept {
+  return parts == 2 && bytes <= kStreamPartBytes ? (bytes + 1) / 2 : kStreamPartBytes;
+}
 constexpr uint32_t units_of(uint32_t bytes, uint32_t unit_bytes) noexcept {
   return bytes <= kInlineBytes ? 1 : (bytes + unit_bytes - 1) / unit_bytes;
 }

@@ -271,6 +271,18 @@ TEST_P(Messages, LinesThatBreakTheRulesEndTheLink) {
                                           l.flags = kShared;
                                           l.fields.bytes = l.fields.pieces = 1;
                                         })},
+      {"wrong parts", line(LineKind::direct,
+                           [](auto& l) {
+                             l.flags = kStreamed;
+                             l.fields.bytes = kStreamPartBytes + 1;
+                             l.fields.pieces = 3;
+                           })},
+      {"wrong parts", line(LineKind::direct,
+                           [](auto& l) {
+                             l.flags = kStreamed;
+                             l.fields.bytes = 1;
+                             l.fields.pieces = 2;
+                           })},
       {"key of no region", line(LineKind::key, [](auto& l) { l.flags = 1; })},
   };
   for (const Case& c : cases) {

@@ -22,8 +22,9 @@ TEST_P(Messages, BytesOfAllSizesArrive) {
 TEST_P(Messages, BytesArriveWithoutRegions) {
   Pair& p = pair();
   uint8_t seed = 1;
-  for (size_t bytes : {size_t(100), size_t(kEagerBytes) + 1, size_t(kStreamPartBytes) * kStreamParts + 1,
-                       kLong, size_t(1'000'000), size_t(kStreamPartBytes) * kMappedStreamParts + 1}) {
+  for (size_t bytes : {size_t(100), size_t(kEagerBytes) + 1, size_t(kStreamPartBytes),
+                       size_t(kStreamPartBytes) * kStreamParts + 1, kLong, size_t(1'000'000),
+                       size_t(kStreamPartBytes) * kMappedStreamParts + 1}) {
     for (int way = 0; way < 8; ++way, ++seed) {
       const bool late = (way & 4) != 0;
       Buffer &from = source(0, bytes, seed), &to = target(1, bytes);
