@@ -70,12 +70,13 @@ struct Rank {
   }
 };
 
-void on_ranks(const std::vector<int>& shape, Memory memory, const std::function<std::string(Rank&)>& main) {
+void on_ranks(const std::vector<int>& shape, Memory memory, const std::function<std::string(Rank&)>& main,
+              size_t elements = kLarge) {
   const std::string job = fresh_job();
   run_ranks(shape, [&](int rank, int size) -> std::string {
     Comm c(job, rank, size);
     if (c.status != PLAIT_OK) return c.error;
-    Rank r{c, Buffers(memory, rank, (kLarge + 2000 * size_t(size)) * 8), rank, size};
+    Rank r{c, Buffers(memory, rank, (elements + 2000 * size_t(size)) * 8), rank, size};
     return main(r);
   });
 }
@@ -224,6 +225,26 @@ TEST(CollectivePlans, MeetCallsAndRunAgain) {
     return {};
   });
 }
+
+#ifndef PLAIT_SANITIZED
+// Long enough for all that is done otherwise with long ones: stores past the cache, and longer pieces of stages.
+TEST(LongVectors, AreRight) {
+  constexpr size_t kElements = (size_t{33} << 20) / sizeof(float) + 333;
+  for (const Memory memory : {Memory::shared, Memory::plain, Memory::mixed}) {
+    on_ranks(
+        processes(2), memory,
+        [&](Rank& r) -> std::string {
+          for (const Kind kind : {Kind::allreduce, Kind::allgather, Kind::broadcast}) {
+            for (const bool in_place : {false, true})
+              RETURN_WORDS(
+                  r({.kind = kind, .count = share(kind, kElements, r.size), .in_place = in_place}, 2));
+          }
+          return {};
+        },
+        kElements);
+  }
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Collectives,
                          testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),

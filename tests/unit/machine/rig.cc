@@ -28,7 +28,7 @@ std::byte* Pages::map(size_t bytes) {
 
 Rank::Rank(const World& setup, int rank, fake::FakeNetwork& network, transport::test::LocalWorld& local)
     : setup_(setup), rank_(rank), local_(local), peers_(size_t(setup.ranks)), links_(size_t(setup.ranks)) {
-  heap_ = Pages(control_bytes(setup.ranks) + 2 * kRoom + kStageBytes);
+  heap_ = Pages(control_bytes(setup.ranks) + 2 * kRoom + stage_bytes(0));
   private_ = Pages(2 * kRoom);
   fake::FakeOptions own = setup.fabric;
   own.seed += uint64_t(rank) * 1'000'003;  // nonces are drawn from it
@@ -51,8 +51,8 @@ Bound Rank::bound(size_t i) noexcept {
 
 Bound Rank::allocate(void* self, size_t bytes) {
   Rank& rank = *static_cast<Rank*>(self);
-  if (bytes <= kStageBytes && rank.setup_.fabric.mapped && rank.setup_.shared_scratch(rank.rank_)) {
-    const size_t at = rank.heap_.size() - kStageBytes;
+  if (bytes <= stage_bytes(0) && rank.setup_.fabric.mapped && rank.setup_.shared_scratch(rank.rank_)) {
+    const size_t at = rank.heap_.size() - stage_bytes(0);
     return {rank.heap_.data() + at, true, at, {}};
   }
   auto& scratch = rank.scratch_.emplace_back(bytes);

@@ -24,7 +24,7 @@ void Machine::share(Commons* own, bool crowded) {
 // Alike on all ranks: it depends on nothing but the calls so far and what all of them saw.
 bool Machine::takes_commons() noexcept {
   if (!call_.common) return false;
-  common_.bytes = size_t(call_.layout.elements) * call_.layout.element_bytes;
+  common_.bytes = call_.layout.all_bytes();
   // A pair with a core each: lines that come one by one are faster.
   if (links_.size() == 2 && !common_.crowded && common_.bytes <= kInlineMappedBytes) return false;
   // A root goes on where its values fit lines.
@@ -81,7 +81,7 @@ bool Machine::shares_buffers() const noexcept {
 
 CommonOffer Machine::own_offer() noexcept {
   const bool shared = shares_buffers();
-  common_.staged.own = !shared && !spreads() && has_stage();
+  common_.staged.own = !shared && !spreads() && has_stage(call_);
   if (common_.staged.own) return {scratch_.offset, scratch_.offset, 1};
   if (!shared) return {kNotShared, kNotShared, 0};
   if (!spreads()) return {call_.input.offset, call_.output.offset, 0};
@@ -256,7 +256,7 @@ bool Machine::take_offers() noexcept {
     CommonOffer offer;
     std::memcpy(&offer, line.payload, sizeof offer);
     const bool staged = offer.staged != 0;
-    const size_t bytes = staged ? kStageBytes : common_.bytes;
+    const size_t bytes = staged ? stage_bytes(common_.bytes) : common_.bytes;
     common_.staged.by[r] = staged;
     common_.staged.any = common_.staged.any || staged;
     if (offer.input == kNotShared) {

@@ -36,7 +36,15 @@ constexpr size_t kCommonCrowdedBytes = 1024 * 1024;
 constexpr size_t kCommonStride = 256 * 1024;
 // Where ranks have a core each, plain memory goes through a stage, of which each rank has one: so many
 // pieces, of so many bytes, that stay in a cache.
-constexpr size_t kStagePiece = 256 * 1024, kStagePieces = 2, kStageBytes = kStagePieces * kStagePiece;
+constexpr size_t kStagePiece = 256 * 1024, kStagePieces = 2;
+// Of vectors that come from memory they are longer, and ranks wait for each other less often (2 ranks on a
+// Zen 5, 64 MiB: 5.83 -> 5.40 ms, in place 3.88 -> 3.55; 1 MiB would take 3 % longer so).
+constexpr size_t kLongStagePiece = 512 * 1024, kLongStaged = size_t{32} << 20;
+// Of a vector of so many bytes: those of a piece; of the stage.
+constexpr size_t stage_piece(size_t bytes) noexcept {
+  return bytes >= kLongStaged ? kLongStagePiece : kStagePiece;
+}
+constexpr size_t stage_bytes(size_t bytes) noexcept { return kStagePieces * stage_piece(bytes); }
 // Operations for which nobody asks again after some rank had plain memory and no stage.
 constexpr uint32_t kCommonPause = 63;
 
@@ -109,7 +117,8 @@ struct CommonWork {
     bool any = false, own = false;  // some rank does; this one does
     std::vector<uint8_t> by;        // rank: does it?
     uint32_t base = 0;              // pieces of the operations before
-    uint32_t pieces = 0;            // of this one
+    size_t piece_bytes = 0;         // of this one
+    uint32_t pieces = 0;
     uint32_t filled = 0, folded = 0, emptied = 0;
     uint32_t seen_filled = 1, seen_folded = 1;  // ranks, from the next one on, that are as far
   } staged;

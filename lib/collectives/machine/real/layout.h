@@ -69,6 +69,8 @@ struct Layout {
     // An empty piece may begin outside of the window.
     return first < origin ? 0 : size_t(first - origin) * element_bytes;
   }
+  // Of all chunks together, where they are even.
+  size_t all_bytes() const noexcept { return size_t(elements) * element_bytes; }
   size_t largest_segment_bytes() const noexcept {
     const uint64_t chunk = uneven ? per_chunk : std::min(per_chunk, elements);
     return size_t(segments == 1 ? chunk : per_segment) * element_bytes;

@@ -25,8 +25,8 @@ Status Machine::prepare(const Call& call) {
   const size_t slot = round_up(call.layout.largest_segment_bytes(), kGranuleBytes);
   const uint64_t most = call.layout.largest_segment_bytes() / call.layout.element_bytes;
   const size_t wire = call.codec == nullptr ? 0 : wire_slot_bytes(*call.codec, most);
-  const size_t scratch =
-      std::max((slot * s.scratch + wire * s.program.wires) * windows, wants_stage(call) ? kStageBytes : 0);
+  const size_t scratch = std::max((slot * s.scratch + wire * s.program.wires) * windows,
+                                  wants_stage(call) ? stage_bytes(call.layout.all_bytes()) : 0);
   if (scratch > scratch_room_) {
     scratch_room_ = 0;
     scratch_ = allocate_(context_, scratch);

@@ -32,7 +32,7 @@ class Machine {
   Status prepare(const Call& call);
   // Is there room for it already?
   bool ready_for(const Call& call) const noexcept {
-    return ready_for_shared(call) && (!wants_stage(call) || has_stage());
+    return ready_for_shared(call) && (!wants_stage(call) || has_stage(call));
   }
   // The same if the call's buffers are in shared memory.
   bool ready_for_shared(const Call& call) const noexcept {
@@ -51,7 +51,8 @@ class Machine {
   void note_pair(CommonPair& pair, const void* in, const void* out) const noexcept;
   // Begins such a call without call(). False: it is to take the usual way.
   bool show_pair(const CommonPair& pair, uint32_t tag) noexcept;
-  // Then goes through it, as long as the peer is looked for in vain fewer than `looks` times. True: it is done.
+  // Then goes through it, as long as the peer is looked for in vain fewer than `looks` times. True: it is
+  // done.
   bool run_pair(const CommonPair& pair, FoldKernel fold, const Operator* op, uint32_t looks) noexcept;
   // Else, with call() filled in: step() goes on with it.
   void resume_pair() noexcept;
@@ -166,7 +167,7 @@ class Machine {
   std::string common_waiting_for() const;
   bool common_sees_other_call(int32_t* rank) const noexcept;
 
-  bool has_stage() const noexcept;
+  bool has_stage(const Call& call) const noexcept;
   bool wants_stage(const Call& call) const noexcept;
   void start_staged() noexcept;
   bool step_staged() noexcept;

@@ -83,7 +83,7 @@ bool Machine::run_pair(const CommonPair& pair, FoldKernel fold, const Operator* 
 void Machine::resume_pair() noexcept {
   if (!status_.ok()) status_ = Status();
   is_volley_ = is_mapped_volley_ = false;
-  common_.bytes = size_t(call_.layout.elements) * call_.layout.element_bytes;
+  common_.bytes = call_.layout.all_bytes();
   common_.small = false;
   common_.staged.own = false;
   common_.seen = 1;

@@ -10,8 +10,8 @@ namespace plait::collectives::real {
 
 using namespace transport;
 
-bool Machine::has_stage() const noexcept {
-  return !common_.crowded && scratch_.shared && scratch_room_ >= kStageBytes;
+bool Machine::has_stage(const Call& call) const noexcept {
+  return !common_.crowded && scratch_.shared && scratch_room_ >= stage_bytes(call.layout.all_bytes());
 }
 
 bool Machine::wants_stage(const Call& call) const noexcept {
@@ -22,7 +22,8 @@ bool Machine::wants_stage(const Call& call) const noexcept {
 // The first piece is in the stage before this rank shows that it came: nobody asks for it by itself.
 void Machine::start_staged() noexcept {
   Common::Staged& s = common_.staged;
-  s.pieces = uint32_t((common_.bytes + kStagePiece - 1) / kStagePiece);
+  s.piece_bytes = stage_piece(common_.bytes);
+  s.pieces = uint32_t((common_.bytes + s.piece_bytes - 1) / s.piece_bytes);
   s.filled = s.folded = s.emptied = 0;
   s.seen_filled = s.seen_folded = 1;
   roomy_ = roomy_ || s.own;
@@ -78,16 +79,16 @@ std::pair<size_t, size_t> Machine::share_of(size_t rank, size_t bytes) const noe
 }
 
 size_t Machine::staged_at(uint32_t piece) const noexcept {
-  return kStagePiece * (common_.backwards ? common_.staged.pieces - 1 - piece : piece);
+  return common_.staged.piece_bytes * (common_.backwards ? common_.staged.pieces - 1 - piece : piece);
 }
 
 size_t Machine::staged_bytes(uint32_t piece) const noexcept {
-  return std::min(kStagePiece, common_.bytes - staged_at(piece));
+  return std::min(common_.staged.piece_bytes, common_.bytes - staged_at(piece));
 }
 
 // All but what this rank folds: that is read, and stored, where it lies.
 void Machine::fill_stage(uint32_t piece) noexcept {
-  std::byte* const to = scratch_.data + piece % kStagePieces * kStagePiece;
+  std::byte* const to = scratch_.data + piece % kStagePieces * common_.staged.piece_bytes;
   const std::byte* const from = call_.input.data + staged_at(piece);
   const size_t bytes = staged_bytes(piece);
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), bytes);
@@ -96,7 +97,7 @@ void Machine::fill_stage(uint32_t piece) noexcept {
 }
 
 void Machine::empty_stage(uint32_t piece) noexcept {
-  const std::byte* const from = scratch_.data + piece % kStagePieces * kStagePiece;
+  const std::byte* const from = scratch_.data + piece % kStagePieces * common_.staged.piece_bytes;
   std::byte* const to = call_.output.data + staged_at(piece);
   const size_t bytes = staged_bytes(piece);
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), bytes);
@@ -114,7 +115,8 @@ void Machine::fold_staged(uint32_t piece) noexcept {
   const auto ranks = uint32_t(links_.size());
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), staged_bytes(piece));
   if (begin == end) return;
-  const size_t in_stage = piece % kStagePieces * kStagePiece + begin, in_vector = staged_at(piece) + begin;
+  const size_t in_stage = piece % kStagePieces * common_.staged.piece_bytes + begin,
+               in_vector = staged_at(piece) + begin;
   uint32_t stages = 0, vectors = ranks;  // first come those that stay in the cache
   for (uint32_t r = 0; r < ranks; r++) {
     const bool staged = common_.staged.by[r];
