@@ -227,7 +227,8 @@ TEST(CollectivePlans, MeetCallsAndRunAgain) {
 }
 
 #ifndef PLAIT_SANITIZED
-// Long enough for all that is done otherwise with long ones: stores past the cache, and longer pieces of stages.
+// Long enough for all that is done otherwise with long ones: stores past the cache, and longer pieces of
+// stages.
 TEST(LongVectors, AreRight) {
   constexpr size_t kElements = (size_t{33} << 20) / sizeof(float) + 333;
   for (const Memory memory : {Memory::shared, Memory::plain, Memory::mixed}) {
