@@ -72,7 +72,7 @@ struct MessageFields {
   uint32_t ahead = 0;   // post: this slot's message is that after `ahead` others of its tag ...
   uint32_t seen = 0;    // ... behind the first `seen` messages
   uint32_t send = 0;    // ask, grant: a handle; shared: how many there were, this one included
-  uint32_t pieces = 0;  // direct, start: signals that the bytes come with; shared: 0
+  uint32_t pieces = 0;  // direct, start: signals that the bytes come with, or parts; shared: 0
   uint64_t zero = 0;
 };
 static_assert(sizeof(MessageFields) == 56);
