@@ -85,36 +85,6 @@ TEST(SharedCopies, CopyEachByteOnce) {
   }
 }
 
-// Of many messages under way together, no result stays in the cache; until none is.
-TEST(MessageBursts, LastUntilNothingIsUnderWay) {
-  constexpr uint64_t kEach = kPastCacheBytes / 8;
-  MessageBurst burst;
-  EXPECT_TRUE(burst.past_cache(kPastCacheBytes, false));
-  for (int i = 0; i < 7; i++) burst.begin(kEach);
-  EXPECT_FALSE(burst.past_cache(kEach, true));
-  burst.begin(kEach);
-  EXPECT_TRUE(burst.past_cache(kEach, true));
-  EXPECT_FALSE(burst.past_cache(kEach, false));
-  EXPECT_FALSE(burst.past_cache(1000, true));
-  for (int i = 0; i < 7; i++) burst.end(kEach);
-  EXPECT_TRUE(burst.past_cache(kEach, true));
-  burst.end(kEach);
-  EXPECT_FALSE(burst.past_cache(kEach, true));
-}
-
-// What is one part is announced as one or as two halves, never as anything else; halves hold all of it.
-TEST(MessageParts, OneOrTwoHalves) {
-  for (const uint64_t bytes : {uint64_t{2}, uint64_t{8193}, uint64_t{16383}, uint64_t{kStreamPartBytes}}) {
-    EXPECT_TRUE(are_parts_of(1, bytes) && are_parts_of(2, bytes)) << bytes;
-    EXPECT_FALSE(are_parts_of(0, bytes) || are_parts_of(3, bytes)) << bytes;
-    EXPECT_EQ(part_bytes(1, bytes), kStreamPartBytes);
-    EXPECT_TRUE(part_bytes(2, bytes) < bytes && 2 * part_bytes(2, bytes) >= bytes) << bytes;
-  }
-  EXPECT_FALSE(are_parts_of(2, 1));
-  EXPECT_FALSE(are_parts_of(1, kStreamPartBytes + 1));
-  EXPECT_EQ(part_bytes(2, kStreamPartBytes + 1), kStreamPartBytes);
-}
-
 // Of the two that could copy only one looks: it copies all.
 TEST_P(Messages, OneOfBothCopiesAll) {
   Pair& p = pair(0, 1, true, kBytes);
