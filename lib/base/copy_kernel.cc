@@ -89,11 +89,8 @@ void copy_past_cache_here(void* target, void* second, const void* source, size_t
   };
   size_t at = std::min(bytes, -reinterpret_cast<uintptr_t>(to) % kLine);
   copy_few(0, at);
-  if (also == nullptr) {
-    for (; at + kLine <= bytes; at += kLine) stream_line(to + at, nullptr, from + at);
-  } else {
-    for (; at + kLine <= bytes; at += kLine) stream_line(to + at, also + at, from + at);
-  }
+  for (; at + kLine <= bytes; at += kLine)
+    stream_line(to + at, also == nullptr ? nullptr : also + at, from + at);
   copy_few(at, bytes - at);
 }
 

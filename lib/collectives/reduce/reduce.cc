@@ -35,8 +35,8 @@ void copy_to_all(const std::byte* input, std::byte* const* outputs, uint32_t out
     copy_past_cache(outputs[0], input, bytes);
     return end_past_cache();
   }
-  if (output_count == 1 &&
-      (store == Store::plain || (store == Store::prefetch && (!pays || is_for_string(bytes))))) {
+  const bool prefetches = store == Store::prefetch && pays && !is_for_string(bytes);
+  if (output_count == 1 && !prefetches) {
     if (outputs[0] != input) copy_bytes(outputs[0], input, bytes);
     return;
   }
