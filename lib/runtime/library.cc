@@ -59,7 +59,8 @@ Status check_ready() noexcept {
             "this is a forked child: it may not use its parent's plait; call exec, or plait_finalize and "
             "then plait_init"};
   }
-  if (!g_ready.load(std::memory_order_acquire)) return {Code::state, "call plait_init first"};
+  if (!g_ready.load(std::memory_order_acquire))
+    return {Code::state, "plait is not initialised in this process: call plait_init first"};
   return {};
 }
 
