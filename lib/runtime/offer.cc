@@ -7,7 +7,7 @@ namespace {
 
 // Behind it: ticket, key, probe key.
 struct OfferHead {
-  uint32_t way = 0;
+  uint16_t way = 0, rings = 0;
   uint32_t ticket_bytes = 0, key_bytes = 0, probe_bytes = 0;
   uint64_t mail = 0, board = 0;
 };
@@ -37,6 +37,7 @@ Bytes encode(const Offer& offer) {
   head.probe_bytes = uint32_t(offer.probe.size());
   head.mail = offer.mail;
   head.board = offer.board;
+  head.rings = offer.rings;
   Bytes message;
   append(message, head);
   append_bytes(message, offer.ticket);
@@ -55,6 +56,7 @@ bool decode(ByteView message, Offer& offer) {
   offer.probe = message.last(head.probe_bytes);
   offer.mail = head.mail;
   offer.board = head.board;
+  offer.rings = head.rings;
   return true;
 }
 

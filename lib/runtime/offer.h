@@ -12,7 +12,8 @@
 namespace plait::runtime {
 
 struct Offer {
-  uint32_t way = 0;             // a Way, not checked
+  uint16_t way = 0;             // a Way, not checked
+  uint16_t rings = 0;           // mapped: of the sender's MappedMessageMemory, see kMappedRings; not checked
   ByteView ticket, key, probe;  // of the endpoint, of the region, of the probe; decoded: into the message
   uint64_t mail = 0;   // where the sender keeps a LinkMemory for the receiver, in the region of the key
   uint64_t board = 0;  // mapped: the sender's board there; else where the receiver's copy of its own goes

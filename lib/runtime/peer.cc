@@ -117,24 +117,26 @@ Status Peer::make_room() {
 
 Bytes Peer::offer() const {
   Offer o;
-  o.way = uint32_t(way_);
+  o.way = uint16_t(way_);
   o.ticket = endpoint_->ticket();
   o.key = mapped() ? local_.fabric->arena_region()->key() : own_region_->key();
   if (mapped() && local_.probe != nullptr) o.probe = local_.probe->key();
   o.mail = (mapped() ? local_.arena->offset(mail_) : 0) + kMailOffset;
   o.board = mapped() ? local_.arena->offset(local_.board) : 0;
+  o.rings = mapped() ? transport::own_mapped_rings() : 0;
   return encode(o);
 }
 
 Status Peer::take_offer(ByteView message) {
   Offer o;
-  if (!decode(message, o) || o.way >= kWays)
+  if (!decode(message, o) || o.way >= kWays || o.rings >= transport::kMappedRings.size())
     return {Code::version, "its offer is no offer of this version of plait"};
-  if (o.way != uint32_t(way_))
+  if (o.way != uint16_t(way_))
     return {Code::internal, "the two ranks disagree about what joins them: please report it"};
   their_key_.assign(o.key.begin(), o.key.end());
   their_probe_.assign(o.probe.begin(), o.probe.end());
   their_mail_ = o.mail;
+  their_rings_ = o.rings;
   their_board_ = o.board;
   return endpoint_->connect(o.ticket);
 }
@@ -201,7 +203,8 @@ transport::MessageLink& Peer::make_messages() {
     wiring.mapped =
         reinterpret_cast<transport::MappedMessageMemory*>(remote_->mapped() + wiring.remote_offset);
     wiring.own = &reinterpret_cast<MappedBlock*>(mail_)->messages;
-    wiring.wide = true;
+    wiring.theirs = transport::kMappedRings[their_rings_];
+    wiring.ours = transport::kMappedRings[transport::own_mapped_rings()];
     wiring.arena = local_.fabric->arena_region();
   } else {
     wiring.own = &reinterpret_cast<RemoteBlock*>(own_.data())->messages;

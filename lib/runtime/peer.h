@@ -160,6 +160,7 @@ class Peer {
   std::vector<Imported> plain_;
   Bytes their_key_, their_probe_;
   uint64_t their_mail_ = 0, their_board_ = 0;
+  uint16_t their_rings_ = 0;
   std::optional<transport::Mailbox> mailbox_;
   std::unique_ptr<transport::MessageLink> messages_;
   Board* board_ = nullptr;

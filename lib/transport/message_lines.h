@@ -22,7 +22,8 @@ struct MessageWiring {
   // up.
   const Region* arena = nullptr;
   MessageFront* own = nullptr;            // this rank's, for the peer
-  bool wide = false;                      // both are MappedMessageMemory
+  MessageRings theirs = kRings;           // of the peer's memory, and of the shadow
+  MessageRings ours = kRings;             // of `own`
   MessageFront* shadow = nullptr;         // to put from; where `mapped`, only its lines are used
   const Region* shadow_region = nullptr;  // null where the domain needs none
   uint16_t first_counter = 0;             // even; of kMessageCounters, alike on both sides
@@ -32,19 +33,6 @@ struct MessageWiring {
   // telling where it may go.
   uint32_t eager_bytes() const noexcept {
     return mapped == nullptr && capabilities->cost.latency_s > kFarLatency_s ? kFarEagerBytes : kEagerBytes;
-  }
-  uint32_t stream_parts() const noexcept { return wide ? kMappedStreamParts : kStreamParts; }
-  uint32_t units_of(uint32_t bytes) const noexcept {
-    return wide ? transport::units_of(bytes, kMappedUnitBytes) : transport::units_of(bytes, kUnitBytes);
-  }
-  // Of the peer's memory or this rank's, by number since the beginning.
-  std::byte* unit(MessageFront* memory, uint32_t number) const noexcept {
-    return wide ? static_cast<MappedMessageMemory*>(memory)->units[number % kUnits]
-                : static_cast<MessageMemory*>(memory)->units[number % kUnits];
-  }
-  std::byte* part(MessageFront* memory, uint32_t number) const noexcept {
-    return wide ? static_cast<MappedMessageMemory*>(memory)->parts[number % kMappedStreamParts]
-                : static_cast<MessageMemory*>(memory)->parts[number % kStreamParts];
   }
 };
 
@@ -74,7 +62,7 @@ class MessageLines {
 
   // Room in the peer's units for a message; the bytes of one that does not lie in its line are copied there.
   bool room_for_units(uint32_t bytes) const noexcept {
-    const uint32_t n = wiring_.units_of(bytes);
+    const uint32_t n = wiring_.theirs.units_of(bytes);
     return place_units(units_, n) + n - theirs_.units <= kUnits;
   }
   // Has the peer said that it read all short messages? What they took of its units is held then by messages
@@ -151,7 +139,7 @@ class MessageLines {
   uint32_t peer_parts() const noexcept { return theirs_.parts; }
   void parts_sent(uint32_t count) noexcept { parts_ += count; }
   bool room_for_parts(uint32_t count) const noexcept {
-    return parts_ - theirs_.parts + count <= wiring_.stream_parts();
+    return parts_ - theirs_.parts + count <= wiring_.theirs.parts;
   }
   uint32_t parts() const noexcept { return parts_; }
 
@@ -162,8 +150,7 @@ class MessageLines {
   // tells it.
   bool owes(bool streamed) const noexcept {
     return urgent_ || owes_after(0, 0) ||
-           (streamed &&
-            consumed.parts - told_.parts >= std::max(wiring_.stream_parts() / 8, kStreamParts / 2));
+           (streamed && consumed.parts - told_.parts >= std::max(wiring_.ours.parts / 8, kRings.parts / 2));
   }
 
  private:

@@ -73,7 +73,7 @@ void MessageSends::left(uint32_t index) noexcept {
 bool MessageSends::fill_part(Send& send) noexcept {
   if (!lines_.room_for_parts(1)) return false;
   const size_t bytes = std::min(part_bytes(send.parts, send.data.bytes), send.data.bytes - send.moved);
-  copy_bytes(wiring_.part(wiring_.mapped, lines_.parts()), send.data.data + send.moved, bytes);
+  copy_bytes(wiring_.theirs.part(wiring_.mapped, lines_.parts()), send.data.data + send.moved, bytes);
   lines_.parts_sent(1);
   wiring_.mapped->filled.store(lines_.parts(), std::memory_order_release);
   wiring_.endpoint->notify();
@@ -84,10 +84,10 @@ bool MessageSends::fill_part(Send& send) noexcept {
 // As many parts as there is room for go out together: a call of the endpoint may be one to the kernel. Their
 // bytes stay in the shadow until the peer has consumed them.
 bool MessageSends::move_parts(Send& send) noexcept {
-  std::array<Transfer, kStreamParts> parts;
+  std::array<Transfer, kRings.parts> parts;
   uint32_t count = 0;
   for (uint64_t at = send.moved;
-       count < kStreamParts && at < send.data.bytes && lines_.room_for_parts(count + 1); count++) {
+       count < kRings.parts && at < send.data.bytes && lines_.room_for_parts(count + 1); count++) {
     const size_t bytes = std::min<size_t>(kStreamPartBytes, send.data.bytes - at);
     parts[count] = part_of(send.data.data + at, bytes, count);
     at += bytes;
@@ -102,7 +102,7 @@ bool MessageSends::move_parts(Send& send) noexcept {
 
 // The i-th one from now on.
 Transfer MessageSends::part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept {
-  std::byte* part = wiring_.part(wiring_.shadow, lines_.parts() + i);
+  std::byte* part = wiring_.theirs.part(wiring_.shadow, lines_.parts() + i);
   if (i >= parts_ready_) copy_bytes(part, from, bytes);
   Transfer t;
   t.signal = {uint16_t(wiring_.first_counter + 1), 1};

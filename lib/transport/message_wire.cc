@@ -1,5 +1,7 @@
 #include "transport/message_wire.h"
 
+#include "base/copy.h"
+
 namespace plait::transport {
 namespace {
 
@@ -21,6 +23,8 @@ const char* refusal_of_slot(const MessageLine& line) noexcept {
 }
 
 }  // namespace
+
+uint16_t own_mapped_rings() noexcept { return copies_by_string ? 1 : 0; }
 
 const char* refusal(const MessageLine& line) noexcept {
   const MessageFields& f = line.fields;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +20,7 @@ constexpr uint32_t kMessageSends = 256;   // outstanding, of a link
 constexpr uint32_t kMessageSlots = 256;   // of outstanding receives, of a link
 constexpr uint32_t kMessageRegions = 64;  // of the peer that are known at a time
 constexpr uint32_t kNoRegion = 0xffff;
-constexpr uint32_t kUnitBytes = 1024;
-constexpr uint32_t kMappedUnitBytes = 896;  // where the peer maps them, see MappedMessageMemory
-constexpr uint32_t kUnits = 512;            // a power of two
+constexpr uint32_t kUnits = 512;  // a power of two
 // The peer is told at once of so many lines or units that were read.
 constexpr uint32_t kCreditLines = kMessageLines / 2;
 constexpr uint32_t kCreditUnits = kUnits / 4;
@@ -30,9 +29,6 @@ constexpr uint32_t kFarEagerBytes = 64 * 1024;  // the same of domains whose lat
 constexpr double kFarLatency_s = 5e-6;
 constexpr uint32_t kInlineBytes = 32;  // these lie in their line
 constexpr uint32_t kStreamPartBytes = 16 * 1024;
-constexpr uint32_t kStreamParts = 4;
-constexpr uint32_t kMappedStreamParts =
-    64;  // where the peer maps them: more than the cache of a core, see MappedMessageMemory
 constexpr uint32_t kMessageKeyBytes = 56;        // of a key, in a line
 constexpr uint32_t kMessageKeyMost = UINT8_MAX;  // regions with longer keys are not put to
 constexpr uint32_t kMessageKeyLines = (kMessageKeyMost + kMessageKeyBytes - 1) / kMessageKeyBytes;
@@ -100,30 +96,63 @@ static_assert(kMessageHead == 56);
 // before: where memory is mapped that says that the line is there, elsewhere a counter does.
 constexpr uint16_t message_turn(uint32_t number) noexcept { return uint16_t(number / kMessageLines + 1); }
 
-// What both layouts of what a link exposes to its peer begin with. Zeroed, with Access::write. Units and
-// parts begin lines, not in what `filled` leaves of its own: copies to and from the middle of lines take
-// longer, by strings (base/copy.h) three times as long.
+// What a link exposes to its peer begins with this; the rings of units and parts are behind it. Zeroed, with
+// Access::write. Units and parts begin lines, not in what `filled` leaves of its own: copies to and from the
+// middle of lines take longer, by strings (base/copy.h) three times as long.
 struct MessageFront {
   MessageLine lines[kMessageLines];
   // Touched where memory is mapped:
   MessageShare shares[kMessageShares];
   alignas(64) std::atomic<uint32_t> filled;  // how many parts the peer has filled since the beginning
 };
-struct MessageMemory : MessageFront {
-  alignas(64) std::byte units[kUnits][kUnitBytes];
-  std::byte parts[kStreamParts][kStreamPartBytes];
-};
-static_assert(sizeof(MessageMemory) == 600 * 1024 + 64);
 
-// Where peers map it: wider units and more parts. Both are stored to faster when they have left the cache of
-// the core that read them. Between two cores of a Zen 3 (L2 of 512 KiB) 1 MiB takes 55 us through 64 parts,
-// 59 through 32, 69 through 16, 82 through 8; one of many of 4 KiB 0.21 us through 1 MiB of units, 0.31
-// through 512 KiB, 0.51 through 128 KiB.
+// How these rings are divided: kUnits units, and behind them the parts.
+struct MessageRings {
+  uint32_t unit_bytes;
+  uint32_t parts;  // a power of two
+  // Just above 2^32 / unit_bytes: one of many of 4 KiB takes 5 % longer with divisions.
+  uint32_t inverse = uint32_t((uint64_t{1} << 32) / unit_bytes + 1);
+
+  // Of a message of so many bytes, kFarEagerBytes at most.
+  constexpr uint32_t units_of(uint32_t bytes) const noexcept {
+    return bytes <= kInlineBytes ? 1 : uint32_t(uint64_t{bytes + unit_bytes - 1} * inverse >> 32);
+  }
+  constexpr size_t bytes() const noexcept {
+    return size_t{kUnits} * unit_bytes + size_t{parts} * kStreamPartBytes;
+  }
+  // By number since the beginning, of a memory that is divided so.
+  std::byte* unit(MessageFront* memory, uint32_t number) const noexcept {
+    return reinterpret_cast<std::byte*>(memory + 1) + size_t{number % kUnits} * unit_bytes;
+  }
+  std::byte* part(MessageFront* memory, uint32_t number) const noexcept {
+    return unit(memory, 0) + size_t{kUnits} * unit_bytes + size_t{number & (parts - 1)} * kStreamPartBytes;
+  }
+};
+
+constexpr MessageRings kRings = {1024, 4};
+struct MessageMemory : MessageFront {
+  alignas(64) std::byte rings[kRings.bytes()];
+};
+static_assert(sizeof(MessageMemory) == sizeof(MessageFront) + kRings.bytes() &&
+              sizeof(MessageMemory) == 600 * 1024 + 64);
+
+// Where the peer maps them, by the number that their owner tells it: larger, as both are stored to faster
+// when they have left the cache of the core that read them, and together what shared memory, which is taken
+// by 2 MiB, has left. Between two cores of a Zen 3 (L2 of 512 KiB) 1 MiB takes 55 us through 64 parts, 59
+// through 32, 69 through 16, 82 through 8; one of many of 4 KiB 0.21 us through 1 MiB of units, 0.31 through
+// 512 KiB, 0.51 through 128 KiB. A Zen 5 (L2 of 1 MiB) copies by strings, and parts count for less there:
+// divided in the second way one of many of 4 KiB takes 0.103 us instead of 0.142, half a round trip of 4 KiB
+// 0.238 instead of 0.255, of 1 MiB 20.5 instead of 20.3.
+constexpr std::array<MessageRings, 2> kMappedRings = {{{896, 64}, {1792, 32}}};
+uint16_t own_mapped_rings() noexcept;  // the number of the better ones for this processor
 struct MappedMessageMemory : MessageFront {
-  alignas(64) std::byte units[kUnits][kMappedUnitBytes];
-  std::byte parts[kMappedStreamParts][kStreamPartBytes];
+  alignas(64) std::byte rings[std::max(kMappedRings[0].bytes(), kMappedRings[1].bytes())];
 };
 static_assert(sizeof(MappedMessageMemory) == 1496 * 1024 + 64);
+constexpr bool fits(const MessageRings& rings) noexcept {
+  return std::has_single_bit(rings.parts) && rings.unit_bytes % 64 == 0;
+}
+static_assert(fits(kRings) && fits(kMappedRings[0]) && fits(kMappedRings[1]));
 
 // Counters of an endpoint, from the link's first one: lines landed; pieces and parts landed. The first is
 // even and the second odd, so that TCP does not let lines wait behind bulk.
@@ -151,9 +180,6 @@ constexpr bool are_parts_of(uint64_t parts, uint64_t bytes) noexcept {
 // The bytes of each of so many parts but the last one.
 constexpr uint64_t part_bytes(uint64_t parts, uint64_t bytes) noexcept {
   return parts == 2 && bytes <= kStreamPartBytes ? (bytes + 1) / 2 : kStreamPartBytes;
-}
-constexpr uint32_t units_of(uint32_t bytes, uint32_t unit_bytes) noexcept {
-  return bytes <= kInlineBytes ? 1 : (bytes + unit_bytes - 1) / unit_bytes;
 }
 // Where in the ring of units a message of `units` begins when the ring has come to `head`: not across its
 // end.

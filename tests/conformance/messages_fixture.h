@@ -14,6 +14,7 @@ struct Party {
   int rank = 0;
   Side* side = nullptr;
   std::unique_ptr<Buffer> memory, shadow;
+  MessageRings rings = kRings;  // how `memory` is divided
   RemoteRegion* remote = nullptr;
   std::unique_ptr<MessageLink> link;
 
@@ -33,7 +34,9 @@ class Messages : public Conformance {
   void TearDown() override;
 
   // A message link between two ranks. `mapped` false: lines and short messages are put even where memory is
-  // mapped. `shared_bytes`: of Party::shared().
+  // mapped; else the memory of one is divided in one of the ways that there are, the other's in the other,
+  // and those of the next pair the other way round. `shared_bytes`: of Party::shared(). One of `a` and `b` is
+  // even.
   Pair& pair(int a = 0, int b = 1, bool mapped = true, size_t shared_bytes = 0);
   // Polls one rank and moves its links.
   void step(int rank);

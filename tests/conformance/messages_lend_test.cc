@@ -70,7 +70,7 @@ struct Couple {
       wiring.mapped = peer.memory.get();
       wiring.arena = &arena;
       wiring.own = memory.get();
-      wiring.wide = true;
+      wiring.theirs = wiring.ours = kMappedRings[1];
       wiring.shadow = shadow.get();
       link = std::make_unique<MessageLink>(wiring, "the other");
     }
@@ -101,9 +101,7 @@ struct Couple {
   }
   uint32_t sent = 0;
   // Do the units that are kept for a's messages hold any?
-  bool units_used() {
-    return !plait::test::all_are(b.memory->units[0], sizeof b.memory->units, std::byte{0});
-  }
+  bool units_used() { return !plait::test::all_are(b.memory->rings, sizeof b.memory->rings, std::byte{0}); }
 };
 
 // Who receives it while its sender looks on finds it where the sender has it.

@@ -10,8 +10,8 @@ TEST_P(Messages, BytesOfAllSizesArrive) {
     Pair& p = pair(0, 1, mapped);
     uint8_t seed = 1;
     for (size_t bytes :
-         {size_t(0), size_t(1), size_t(kInlineBytes), size_t(kInlineBytes) + 1, size_t(kUnitBytes),
-          size_t(kUnitBytes) + 1, size_t(kEagerBytes), size_t(kEagerBytes) + 1, size_t(kFarEagerBytes),
+         {size_t(0), size_t(1), size_t(kInlineBytes), size_t(kInlineBytes) + 1, size_t(kRings.unit_bytes),
+          size_t(kRings.unit_bytes) + 1, size_t(kEagerBytes), size_t(kEagerBytes) + 1, size_t(kFarEagerBytes),
           size_t(kFarEagerBytes) + 1, size_t(262145), size_t(3'000'001)}) {
       expect_message(p, 5, bytes, seed++);
     }
@@ -20,12 +20,14 @@ TEST_P(Messages, BytesOfAllSizesArrive) {
 
 // Without regions, on either side or both, and when the receive comes after the message.
 TEST_P(Messages, BytesArriveWithoutRegions) {
-  Pair& p = pair();
+  Pair* const pairs[] = {&pair(), &pair()};  // divided in both ways
   uint8_t seed = 1;
   for (size_t bytes : {size_t(100), size_t(kEagerBytes) + 1, size_t(kStreamPartBytes),
-                       size_t(kStreamPartBytes) * kStreamParts + 1, kLong, size_t(1'000'000),
-                       size_t(kStreamPartBytes) * kMappedStreamParts + 1}) {
-    for (int way = 0; way < 8; ++way, ++seed) {
+                       size_t(kStreamPartBytes) * kRings.parts + 1, kLong, size_t(1'000'000),
+                       size_t(kStreamPartBytes) * kMappedRings[1].parts + 1,
+                       size_t(kStreamPartBytes) * kMappedRings[0].parts + 1}) {
+    for (int way = 0; way < 16; ++way, ++seed) {
+      Pair& p = *pairs[way / 8];
       const bool late = (way & 4) != 0;
       Buffer &from = source(0, bytes, seed), &to = target(1, bytes);
       const LocalSlice out = (way & 1) != 0 ? plain(from) : slice(from),
@@ -217,7 +219,8 @@ TEST_P(Messages, ShortOnesThatNobodyTakesHoldUpNoOther) {
   for (bool mapped : {true, false}) {
     for (size_t bytes : {size_t(300), size_t(5000), size_t(kEagerBytes), size_t(kFarEagerBytes)}) {
       Pair& p = pair(0, 1, mapped);
-      const uint32_t units = units_of(uint32_t(bytes), mapped ? kMappedUnitBytes : kUnitBytes);
+      const uint32_t units =
+          std::min(p.a.rings.units_of(uint32_t(bytes)), p.b.rings.units_of(uint32_t(bytes)));
       const size_t many = std::min<size_t>(kUnits / units + 5, kMessageSends - 1);
       std::vector<MessageRequest*> sends[2];
       Party* const ends[] = {&p.a, &p.b};

@@ -36,6 +36,18 @@ TEST(MessageParts, OneOrTwoHalves) {
   EXPECT_EQ(part_bytes(2, kStreamPartBytes + 1), kStreamPartBytes);
 }
 
+TEST(MessageRings, UnitsHoldAllBytesAndNoMoreThanTheyMust) {
+  for (const MessageRings& rings : {kRings, kMappedRings[0], kMappedRings[1]}) {
+    for (uint32_t bytes = 0; bytes <= kFarEagerBytes; bytes++) {
+      const uint32_t units = rings.units_of(bytes);
+      ASSERT_TRUE(bytes <= kInlineBytes
+                      ? units == 1
+                      : units * rings.unit_bytes >= bytes && (units - 1) * rings.unit_bytes < bytes)
+          << bytes << " bytes, units of " << rings.unit_bytes;
+    }
+  }
+}
+
 TEST_P(Messages, Point12_ReceivesMayBeLongerThanTheirMessages) {
   Pair& p = pair();
   uint8_t seed = 1;
@@ -156,9 +168,8 @@ TEST_P(Messages, LongOnesGoStraightToTheirSlots) {
   if (caps().key_bytes > kMessageKeyMost) GTEST_SKIP() << "keys of this back end are too long";
   Pair& p = pair();
   for (uint8_t seed : {uint8_t(5), uint8_t(6)}) expect_message(p, 1, kLong, seed);
-  const auto& memory = *reinterpret_cast<const MessageMemory*>(p.b.memory->data());
-  const std::byte* parts = &memory.parts[0][0];
-  EXPECT_TRUE(plait::test::all_are(parts, sizeof memory.parts, std::byte{0}));
+  const std::byte* parts = p.b.rings.part(reinterpret_cast<MessageFront*>(p.b.memory->data()), 0);
+  EXPECT_TRUE(plait::test::all_are(parts, size_t{p.b.rings.parts} * kStreamPartBytes, std::byte{0}));
 }
 
 // More of them in use at a time than have numbers: the rest is copied.

@@ -299,7 +299,7 @@ void try_line(ByteView bytes) {
   require(line.kind >= uint8_t(LineKind::credit) && line.kind <= uint8_t(LineKind::lent),
           "a line is of some kind");
   if (LineKind(line.kind) == LineKind::eager || LineKind(line.kind) == LineKind::lent)
-    require(units_of(uint32_t(line.fields.bytes), kUnitBytes) <= kUnits, "it is short");
+    require(kRings.units_of(uint32_t(line.fields.bytes)) <= kUnits, "it is short");
 }
 
 }  // namespace
