@@ -137,7 +137,7 @@ void add(Dtype dtype, ReduceOp op, uint32_t operands, uint32_t outputs, Store st
 void add_all() {
   auto* copy = benchmark::RegisterBenchmark("memcpy", plain_memcpy);
   for (int64_t size : kSizes) copy->Arg(size);
-  for (Store store : {Store::plain, Store::prefetch, Store::stream}) {
+  for (Store store : {Store::plain, Store::prefetch, Store::past_cache}) {
     add(Dtype::float32, ReduceOp::sum, 2, 2, store);
     if (store != Store::plain) add(Dtype::float32, ReduceOp::sum, 2, 1, store);
   }

@@ -159,15 +159,15 @@ bool MessageReceives::has_part(uint64_t landed) noexcept {
 bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   bool moved = false;
   const Slot& slot = slots_[coming.slot];
-  const bool streams = burst_.past_cache(slot.bytes, true);
+  const bool past_cache = burst_.past_cache(slot.bytes, true);
   const uint64_t part_bytes = transport::part_bytes(coming.pieces, slot.bytes);
   for (; coming.copied != slot.bytes && has_part(landed); moved = true) {
     const uint64_t bytes = std::min(part_bytes, slot.bytes - coming.copied);
     const std::byte* part = wiring_.ours.part(wiring_.own, lines_.consumed.parts++);
-    (streams ? copy_past_cache : copy_bytes)(slot.data.data + coming.copied, part, bytes);
+    (past_cache ? copy_past_cache : copy_bytes)(slot.data.data + coming.copied, part, bytes);
     coming.copied += bytes;
   }
-  if (streams && coming.copied == slot.bytes) end_past_cache();
+  if (past_cache && coming.copied == slot.bytes) end_past_cache();
   return moved;
 }
 

@@ -92,7 +92,8 @@ void fold_small(const Fold& fold, uint32_t ranks, size_t count) noexcept {
 // kUnroll full vectors at the byte offset `from`: long enough that the loops over operands and outputs cost
 // nothing.
 template <class Lanes, class Op, uint32_t N>
-HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks, size_t from, bool stream) {
+HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks, size_t from,
+                          bool past_cache) {
   constexpr size_t K = Lanes::kLanes;
   constexpr size_t V = K * sizeof(typename Lanes::Element);
   const std::byte* p = in.at[0] + from;
@@ -114,7 +115,7 @@ HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks,
     d = Lanes::template divide<K>(d, ranks);
   }
   uint32_t k = 0;
-  if (!stream) {
+  if (!past_cache) {
     // Two outputs at a time, vector by vector: a twentieth faster in the caches than one after the other.
     for (; k + 1 < fold.output_count; k += 2) {
       std::byte* q = fold.outputs[k] + from;
@@ -131,7 +132,7 @@ HWY_INLINE void fold_tile(const Inputs<N>& in, const Fold& fold, uint32_t ranks,
   }
   for (; k < fold.output_count; k++) {
     std::byte* q = fold.outputs[k] + from;
-    if (stream && k >= fold.cached) {
+    if (past_cache && k >= fold.cached) {
       Lanes::template stream<K>(a, q);
       Lanes::template stream<K>(b, q + V);
       Lanes::template stream<K>(c, q + 2 * V);
@@ -229,11 +230,11 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
   const auto last = folded<Lanes, Op, K>(in, ranks, end);
 
   size_t at = 0;
-  bool stream = fold.store == Store::stream && fold.cached < fold.output_count;
-  if (stream || bytes >= kAlignFromBytes) {
-    const uint32_t first = stream ? fold.cached : 0;
+  bool past_cache = fold.store == Store::past_cache && fold.cached < fold.output_count;
+  if (past_cache || bytes >= kAlignFromBytes) {
+    const uint32_t first = past_cache ? fold.cached : 0;
     const size_t head = bytes_to_align(fold.outputs[first], E, V);
-    if (head == V || !alike(fold, first, V)) stream = false;
+    if (head == V || !alike(fold, first, V)) past_cache = false;
     if (head < V && head > 0) {
       fold_small<Lanes, Op>(fold, ranks, head / E);
       at = head;
@@ -241,9 +242,9 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
   }
   // Nothing past the end: those lines may be another rank's.
   const size_t ahead_end = kPrefetchPays && fold.store == Store::prefetch ? bytes : 0;
-  if (ahead_end == 0 && ranks == 0 && !stream) at = fold_plain_lines<Lanes, Op, N>(in, fold, at, bytes);
+  if (ahead_end == 0 && ranks == 0 && !past_cache) at = fold_plain_lines<Lanes, Op, N>(in, fold, at, bytes);
   if constexpr (N == 2 && std::is_same_v<Op, Sum>) {  // for the others it is not worth its code
-    if (ranks == 0 && stream && fold.cached == 0) {
+    if (ranks == 0 && past_cache && fold.cached == 0) {
       if (fold.output_count == 1) at = fold_lines<Lanes, Op, 2, 1, true>(in, fold, at, bytes);
       if (fold.output_count == 2) at = fold_lines<Lanes, Op, 2, 2, true>(in, fold, at, bytes);
     }
@@ -259,11 +260,11 @@ void fold_many(const Fold& fold, uint32_t ranks) noexcept {
         }
       }
     }
-    fold_tile<Lanes, Op>(in, fold, ranks, at, stream);
+    fold_tile<Lanes, Op>(in, fold, ranks, at, past_cache);
   }
   for (; at < end; at += V) store_all<Lanes, K>(folded<Lanes, Op, K>(in, ranks, at), fold, at);
   store_all<Lanes, K>(last, fold, end);
-  if (stream) hwy::FlushStream();
+  if (past_cache) hwy::FlushStream();
 }
 
 template <class Lanes, class Op>

@@ -31,7 +31,7 @@ bool prefetch_pays() noexcept {
 void copy_to_all(const std::byte* input, std::byte* const* outputs, uint32_t output_count, size_t bytes,
                  Store store) noexcept {
   static const bool pays = prefetch_pays();
-  if (output_count == 1 && store == Store::stream && outputs[0] != input) {
+  if (output_count == 1 && store == Store::past_cache && outputs[0] != input) {
     copy_past_cache(outputs[0], input, bytes);
     return end_past_cache();
   }

@@ -43,7 +43,7 @@ enum class Store : uint8_t {
   prefetch,   // prefetch the outputs for writing a little ahead: pays out of place, where the lines are elsewhere,
               // on processors with AVX-512; on others (EPYC of family 25, model 1) it is plain: there a copy of
               // 32 KiB takes 1.9 us plain and 3.6 us so. So are copies where those by strings are the fastest
-  stream,     // non-temporal stores, fenced before return: pays out of place from kPastCacheBytes (base/copy.h);
+  past_cache, // non-temporal stores, fenced before return: pays out of place from kPastCacheBytes (base/copy.h);
               // plain where the outputs are not aligned alike
 };
 
@@ -85,7 +85,7 @@ struct Fold {
   Store store = Store::plain;
   uint32_t own = kNoOperand;     // scaled_kernel: which operand is a contribution that is yet to be scaled
   const Operator* op = nullptr;  // scaled_kernel, user_kernel
-  uint32_t cached = 0;           // Store::stream: so many first outputs are stored plainly all the same
+  uint32_t cached = 0;           // Store::past_cache: so many first outputs are stored plainly all the same
   bool down = false;             // from the end on, where that is worth its code; the result is the same
 };
 constexpr uint32_t kMaxOperands = 64;

@@ -43,7 +43,7 @@ std::string Job::describe() const {
   return std::string(name_of(collective())) + " by " + std::string(name()) + ", n=" + std::to_string(ranks) +
          " root=" + std::to_string(root) + " count=" + std::to_string(count) + (in_place ? " in place" : "") +
          (uneven ? " uneven" : "") + (apart ? " apart" : "") + " segments of " +
-         std::to_string(segment_bytes) + (store == Store::stream ? " past the cache" : "") + " seed " +
+         std::to_string(segment_bytes) + (store == Store::past_cache ? " past the cache" : "") + " seed " +
          std::to_string(seed);
 }
 
@@ -73,7 +73,7 @@ Job filled(std::mt19937_64& random, Job job) {
   job.apart = random() % 4 == 0;
   job.segment_bytes = random() % 2 == 0 ? 4096 : kSegmentBytes;
   job.seed = random();
-  job.store = random() % 2 == 0 ? Store::stream : Store::plain;
+  job.store = random() % 2 == 0 ? Store::past_cache : Store::plain;
   return job;
 }
 

@@ -159,7 +159,7 @@ TEST_P(MachineOnFake, OwnBlocksAreCopiedAlongWithSends) {
                     .ranks = setup.ranks,
                     .count = (k % 3 == 0 ? 200'000 : 50'000) + random() % 9,
                     .segment_bytes = k % 2 == 0 ? kSegmentBytes : 5 * transport::kPartBytes,
-                    .store = random() % 2 == 0 ? Store::stream : Store::plain};
+                    .store = random() % 2 == 0 ? Store::past_cache : Store::plain};
       PLAIT_TRY(run_job(job, rank, r));
     }
     return {};

@@ -112,7 +112,7 @@ TEST_P(EdgeTest, AllOperandsAndOutputsTheSame) {
   const std::vector<const std::byte*> inputs(kMaxOperands, reinterpret_cast<const std::byte*>(v.data()));
   const std::vector<std::byte*> outputs(kMaxOperands, reinterpret_cast<std::byte*>(v.data()));
   fold_kernel(Dtype::int32, ReduceOp::sum)(
-      {inputs.data(), kMaxOperands, outputs.data(), kMaxOperands, v.size(), 0, Store::stream});
+      {inputs.data(), kMaxOperands, outputs.data(), kMaxOperands, v.size(), 0, Store::past_cache});
   for (size_t i = 0; i < v.size(); i++) ASSERT_EQ(v[i], once[i] * 64);
 }
 
@@ -121,7 +121,7 @@ TEST_P(EdgeTest, CopyToAll) {
     std::vector<std::byte> from(bytes + 8);
     for (size_t i = 0; i < from.size(); i++) from[i] = static_cast<std::byte>(i * 7 + i / 256);
     for (uint32_t outputs : {1u, 2u, 5u}) {
-      for (Store store : {Store::plain, Store::prefetch, Store::stream}) {
+      for (Store store : {Store::plain, Store::prefetch, Store::past_cache}) {
         for (size_t offset : {0u, 3u}) {
           std::vector<std::vector<std::byte>> to(outputs, std::vector<std::byte>(bytes + 16));
           std::vector<std::byte*> pointers;

@@ -139,14 +139,14 @@ std::vector<Shape> shapes(uint32_t operands, size_t element, uint32_t ranks) {
   std::vector<Shape> all;
   for (uint32_t outputs : {1u, 2u, 3u, 4u}) {
     if (outputs == 4 && operands != 4) continue;
-    for (Store store : {Store::plain, Store::prefetch, Store::stream}) {
+    for (Store store : {Store::plain, Store::prefetch, Store::past_cache}) {
       for (bool in_place : {false, true}) {
         for (auto [offset, skew] : kPlaces) {
           all.push_back({operands, outputs, store, offset, skew, in_place, ranks});
           if (store == Store::plain)
             all.push_back({operands, outputs, store, offset, skew, in_place, ranks, 0, true});
         }
-        if (store == Store::stream) {
+        if (store == Store::past_cache) {
           for (uint32_t cached : {1u, outputs})
             all.push_back({operands, outputs, store, 0, element, in_place, ranks, cached});
         }

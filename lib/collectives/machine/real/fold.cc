@@ -184,7 +184,7 @@ Machine::Turn Machine::fold_pieces(uint32_t w, const Action& a, Run& r, size_t b
   }
   if (by_parts && r.cursor != begin) post_fused(w, a, r, r.cursor == bytes);
   if (r.cursor < bytes) return r.cursor == begin ? Turn::blocked : Turn::moved;
-  if (streams_alone(a, r)) end_past_cache();
+  if (copies_past_cache(a, r)) end_past_cache();
   end_fold(w, a, r);
   return Turn::done;
 }
@@ -226,7 +226,7 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
                 a.last ? call_.ranks : 0, call_.store, a.own, &call_.op});
   } else if (count == 1 && outputs[0] == inputs[0]) {
     return;
-  } else if (streams_alone(a, r)) {
+  } else if (copies_past_cache(a, r)) {
     copy_past_cache(outputs[0], inputs[0], bytes);
   } else {
     copy_to_all(inputs[0], outputs, count, bytes, call_.store);
@@ -234,8 +234,9 @@ void Machine::fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t fro
 }
 
 // Pieces of run_fold()'s that go past the cache, and of which nobody is told before the last one is stored.
-bool Machine::streams_alone(const Action& a, const Run& r) const noexcept {
-  return call_.store == Store::stream && a.kind != Kind::fold && r.fused == 0 && r.phase == Phase::running;
+bool Machine::copies_past_cache(const Action& a, const Run& r) const noexcept {
+  return call_.store == Store::past_cache && a.kind != Kind::fold && r.fused == 0 &&
+         r.phase == Phase::running;
 }
 
 // Parts that were read are released, parts that were filled are announced.

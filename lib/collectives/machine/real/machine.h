@@ -273,7 +273,7 @@ class Machine {
   void choose_fused(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept;
   Turn fold_pieces(uint32_t w, const Action& a, Run& r, size_t bytes) noexcept;
   void fold_piece(uint32_t w, const Action& a, const Run& r, uint64_t from, size_t bytes) noexcept;
-  bool streams_alone(const Action& a, const Run& r) const noexcept;
+  bool copies_past_cache(const Action& a, const Run& r) const noexcept;
   void end_piece(uint32_t w, const Action& a, const Run& r, size_t bytes) noexcept;
   void post_fused(uint32_t w, const Action& a, const Run& r, bool last) noexcept;
   void end_fold(uint32_t w, const Action& a, const Run& r) noexcept;

@@ -158,7 +158,7 @@ void Machine::fill_part(uint32_t w, const Action& a, const Run& r, std::byte* pa
   if (copy == nullptr || copy->phase != Phase::fresh || bytes_of(a, w) <= kAlongBytes)
     return copy_bytes(part, from, bytes);
   std::byte* const to = local(call_.schedule->actions[a.along].dst, w) + r.cursor;
-  (call_.store == Store::stream ? copy_also_past_cache : copy_twice)(part, to, from, bytes);
+  (call_.store == Store::past_cache ? copy_also_past_cache : copy_twice)(part, to, from, bytes);
   copy->cursor += bytes;
 }
 

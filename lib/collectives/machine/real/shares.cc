@@ -16,7 +16,7 @@ void Machine::spread_common(size_t from, size_t bytes) noexcept {
   for (size_t r = 0; r < links_.size(); r++) {
     if (int32_t(r) != call_.common_root) outputs[count++] = common_.outputs[r] + from;
   }
-  const Store store = call_.store == Store::stream ? Store::stream : Store::prefetch;
+  const Store store = call_.store == Store::past_cache ? Store::past_cache : Store::prefetch;
   copy_to_all(common_.inputs[size_t(call_.common_root)] + from, outputs, count, bytes, store);
 }
 

@@ -101,11 +101,11 @@ void Machine::empty_stage(uint32_t piece) noexcept {
   std::byte* const to = call_.output.data + staged_at(piece);
   const size_t bytes = staged_bytes(piece);
   const auto [begin, end] = share_of(size_t(call_.schedule->program.rank), bytes);
-  const bool streams = call_.store == Store::stream;
-  const auto copy = streams ? copy_past_cache : copy_bytes;
+  const bool past_cache = call_.store == Store::past_cache;
+  const auto copy = past_cache ? copy_past_cache : copy_bytes;
   if (begin > 0) copy(to, from, begin);
   if (end < bytes) copy(to + end, from + end, bytes - end);
-  if (streams) end_past_cache();
+  if (past_cache) end_past_cache();
 }
 
 // A stage holds the pieces one after the other, over and over; memory of plait all that the vector has.
@@ -124,7 +124,7 @@ void Machine::fold_staged(uint32_t piece) noexcept {
     inputs[r] = common_.inputs[r] + at;
     outputs[staged ? stages++ : --vectors] = common_.outputs[r] + at;
   }
-  const Store store = call_.store == Store::stream ? Store::stream : Store::plain;
+  const Store store = call_.store == Store::past_cache ? Store::past_cache : Store::plain;
   call_.fold({inputs, ranks, outputs, ranks, (end - begin) >> call_.layout.element_shift, call_.ranks, store,
               kNoOperand, &call_.op, stages});
 }
