@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <utility>
 #include <vector>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -46,6 +45,8 @@ class Cores {
  public:
   static constexpr int kHops = 400;        // there and back, 30 to 250 us
   static constexpr int kLooks = 50;        // of a survey
+  static constexpr int kMostLooks = 3000;  // of one that finds no neighbours: a minute
+  static constexpr double kNeighbours_us = 0.1;  // at most, of cores that share a cache: 0.03 to 0.05 on a Zen 3 and a Zen 5
   static constexpr int kTries = 40;        // for a point, of 20 ms
   static constexpr int kTriesOfAll = 300;  // for a process: cores that stay apart are not worth more than six seconds
   static constexpr int kHaltUs = 20000;
@@ -88,24 +89,33 @@ class Cores {
     wait();
     return needs;
   }
-  // The median of the distances that are at most four times the shortest, of those from one core to another: a tenth of the looks, or
+  struct Look {
+    double effort, us;
+  };
+  // The median of the distances that are at most four times the shortest, of those from one core to another: a tenth of kLooks, or
   // more, must be of such.
-  template <class Wait>
-  void survey(Wait wait) {
-    std::vector<std::pair<double, double>> looks;  // effort, distance
-    for (int i = 0; i < kLooks; i++, move()) {
-      const double us = distance(wait);
-      looks.emplace_back(effort(wait), us);
-    }
-    std::sort(looks.begin(), looks.end());
-    const double most = looks[kLooks / 10].first * kShared;
+  static double usual_of(std::vector<Look> looks) {
+    std::sort(looks.begin(), looks.end(), [](const Look& a, const Look& b) { return a.effort < b.effort; });
+    const double most = looks[kLooks / 10].effort * kShared;
     std::vector<double> all;
-    for (const auto& [effort, us] : looks) {
-      if (effort < most) all.push_back(us);
+    for (const Look& look : looks) {
+      if (look.effort < most) all.push_back(look.us);
     }
     std::sort(all.begin(), all.end());
     const auto far = std::upper_bound(all.begin(), all.end(), 4 * all.front());
-    known_->usual = all[size_t(far - all.begin()) / 2];  // both write the same
+    return all[size_t(far - all.begin()) / 2];
+  }
+  // A host that has the cores far apart just now is waited for: else all that is compared were of cores as they seldom are.
+  template <class Wait>
+  void survey(Wait wait) {
+    std::vector<Look> looks;
+    double usual = 0;
+    for (int i = 0; i < kLooks || (usual > kNeighbours_us && i < kMostLooks); i++, move()) {
+      const double us = distance(wait);
+      looks.push_back({effort(wait), us});
+      if (i + 1 >= kLooks) usual = usual_of(looks);
+    }
+    known_->usual = usual;  // both write the same
     wait();
   }
   // Microseconds of a loop that leaves no unit of a core idle, on both at once: the median of three.
