@@ -203,8 +203,8 @@ transport::MessageLink& Peer::make_messages() {
     wiring.mapped =
         reinterpret_cast<transport::MappedMessageMemory*>(remote_->mapped() + wiring.remote_offset);
     wiring.own = &reinterpret_cast<MappedBlock*>(mail_)->messages;
-    wiring.theirs = transport::kMappedRings[their_rings_];
-    wiring.ours = transport::kMappedRings[transport::own_mapped_rings()];
+    wiring.their_rings = transport::kMappedRings[their_rings_];
+    wiring.own_rings = transport::kMappedRings[transport::own_mapped_rings()];
     wiring.arena = local_.fabric->arena_region();
   } else {
     wiring.own = &reinterpret_cast<RemoteBlock*>(own_.data())->messages;

@@ -163,7 +163,7 @@ bool MessageReceives::land_parts(Coming& coming, uint64_t landed) noexcept {
   const uint64_t part_bytes = transport::part_bytes(coming.pieces, slot.bytes);
   for (; coming.copied != slot.bytes && has_part(landed); moved = true) {
     const uint64_t bytes = std::min(part_bytes, slot.bytes - coming.copied);
-    const std::byte* part = wiring_.ours.part(wiring_.own, lines_.consumed.parts++);
+    const std::byte* part = wiring_.own_rings.part(wiring_.own, lines_.consumed.parts++);
     (past_cache ? copy_past_cache : copy_bytes)(slot.data.data + coming.copied, part, bytes);
     coming.copied += bytes;
   }

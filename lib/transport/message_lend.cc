@@ -45,7 +45,7 @@ void copy_lent(std::byte* to, const std::byte* from, size_t bytes) { copy_bytes(
 
 bool MessageLines::lend(uint32_t tag, const std::byte* data, uint64_t offset, uint32_t bytes) noexcept {
   uint32_t at = 0;
-  MessageLine& line = begin_short(tag, bytes, wiring_.theirs.units_of(bytes), at);
+  MessageLine& line = begin_short(tag, bytes, wiring_.their_rings.units_of(bytes), at);
   line.fields.offset = offset;
   uint64_t lent = message_head_word(LineKind::lent, consumed.lines, message_turn(tail_));
   end_short(line, lent);
@@ -55,7 +55,7 @@ bool MessageLines::lend(uint32_t tag, const std::byte* data, uint64_t offset, ui
     cpu_relax();
     if (head.load(std::memory_order_acquire) != lent) return true;
   }
-  copy_bytes(wiring_.theirs.unit(wiring_.mapped, at), data, bytes);
+  copy_bytes(wiring_.their_rings.unit(wiring_.mapped, at), data, bytes);
   if (!head.compare_exchange_strong(lent, with_kind(lent, LineKind::eager))) return true;
   wiring_.endpoint->notify();
   return false;
@@ -97,7 +97,7 @@ bool MessageReceives::receive_lent(const MessageLine& line, uint32_t tag, std::b
   copy_lent(data, from, bytes);
   if (!lines_.take_lent(line)) return false;
   uint32_t unit = 0;
-  (void)units_.pass(wiring_.ours.units_of(uint32_t(bytes)), unit);  // none are held
+  (void)units_.pass(wiring_.own_rings.units_of(uint32_t(bytes)), unit);  // none are held
   lines_.consumed.units = units_.given();
   lines_.consumed.lines++;
   messages_++;
@@ -112,7 +112,7 @@ bool MessageReceives::take_lent(const MessageLine& line, const char*& why) noexc
     why = "a message that it lends from where this rank does not reach it";
     return true;
   }
-  const uint32_t n = wiring_.ours.units_of(bytes);
+  const uint32_t n = wiring_.own_rings.units_of(bytes);
   if (!units_.room(n)) {
     why = "more messages than there is room for";
     return true;

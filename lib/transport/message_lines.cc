@@ -29,7 +29,7 @@ uint32_t MessageLines::publish() noexcept {
 }
 
 void MessageLines::place(MessageLine& line, const std::byte* data, uint32_t bytes) noexcept {
-  const uint32_t n = wiring_.theirs.units_of(bytes), at = place_units(units_, n);
+  const uint32_t n = wiring_.their_rings.units_of(bytes), at = place_units(units_, n);
   units_ = at + n;
   short_ = tail_ + 1;
   if (bytes == 0) return;
@@ -38,7 +38,7 @@ void MessageLines::place(MessageLine& line, const std::byte* data, uint32_t byte
     return;
   }
   MessageFront* target = wiring_.mapped != nullptr ? wiring_.mapped : wiring_.shadow;
-  copy_bytes(wiring_.theirs.unit(target, at), data, bytes);
+  copy_bytes(wiring_.their_rings.unit(target, at), data, bytes);
   if (wiring_.mapped == nullptr) payload_[tail_ % kMessageLines] = {at, bytes};
 }
 
@@ -63,7 +63,7 @@ size_t MessageLines::collect(std::span<Transfer> transfers, std::span<uint32_t> 
     if (payload_[at].bytes == 0) continue;
     if (n + 1 == transfers.size()) break;
     of[n] = at;
-    transfers[n++] = put(wiring_.theirs.unit(wiring_.shadow, payload_[at].unit), payload_[at].bytes,
+    transfers[n++] = put(wiring_.their_rings.unit(wiring_.shadow, payload_[at].unit), payload_[at].bytes,
                          {wiring_.first_counter, 0});
   }
   transfers[n] = put(&wiring_.shadow->lines[posted_ % kMessageLines], lines * sizeof(MessageLine),

@@ -22,8 +22,8 @@ struct MessageWiring {
   // up.
   const Region* arena = nullptr;
   MessageFront* own = nullptr;            // this rank's, for the peer
-  MessageRings theirs = kRings;           // of the peer's memory, and of the shadow
-  MessageRings ours = kRings;             // of `own`
+  MessageRings their_rings = kRings;      // of the peer's memory, and of the shadow
+  MessageRings own_rings = kRings;        // of `own`
   MessageFront* shadow = nullptr;         // to put from; where `mapped`, only its lines are used
   const Region* shadow_region = nullptr;  // null where the domain needs none
   uint16_t first_counter = 0;             // even; of kMessageCounters, alike on both sides
@@ -62,7 +62,7 @@ class MessageLines {
 
   // Room in the peer's units for a message; the bytes of one that does not lie in its line are copied there.
   bool room_for_units(uint32_t bytes) const noexcept {
-    const uint32_t n = wiring_.theirs.units_of(bytes);
+    const uint32_t n = wiring_.their_rings.units_of(bytes);
     return place_units(units_, n) + n - theirs_.units <= kUnits;
   }
   // Has the peer said that it read all short messages? What they took of its units is held then by messages
@@ -139,7 +139,7 @@ class MessageLines {
   uint32_t peer_parts() const noexcept { return theirs_.parts; }
   void parts_sent(uint32_t count) noexcept { parts_ += count; }
   bool room_for_parts(uint32_t count) const noexcept {
-    return parts_ - theirs_.parts + count <= wiring_.theirs.parts;
+    return parts_ - theirs_.parts + count <= wiring_.their_rings.parts;
   }
   uint32_t parts() const noexcept { return parts_; }
 
@@ -150,7 +150,8 @@ class MessageLines {
   // tells it.
   bool owes(bool streamed) const noexcept {
     return urgent_ || owes_after(0, 0) ||
-           (streamed && consumed.parts - told_.parts >= std::max(wiring_.ours.parts / 8, kRings.parts / 2));
+           (streamed &&
+            consumed.parts - told_.parts >= std::max(wiring_.own_rings.parts / 8, kRings.parts / 2));
   }
 
  private:

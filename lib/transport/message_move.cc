@@ -73,7 +73,7 @@ void MessageSends::left(uint32_t index) noexcept {
 bool MessageSends::fill_part(Send& send) noexcept {
   if (!lines_.room_for_parts(1)) return false;
   const size_t bytes = std::min(part_bytes(send.parts, send.data.bytes), send.data.bytes - send.moved);
-  copy_bytes(wiring_.theirs.part(wiring_.mapped, lines_.parts()), send.data.data + send.moved, bytes);
+  copy_bytes(wiring_.their_rings.part(wiring_.mapped, lines_.parts()), send.data.data + send.moved, bytes);
   lines_.parts_sent(1);
   wiring_.mapped->filled.store(lines_.parts(), std::memory_order_release);
   wiring_.endpoint->notify();
@@ -102,7 +102,7 @@ bool MessageSends::move_parts(Send& send) noexcept {
 
 // The i-th one from now on.
 Transfer MessageSends::part_of(const std::byte* from, size_t bytes, uint32_t i) noexcept {
-  std::byte* part = wiring_.theirs.part(wiring_.shadow, lines_.parts() + i);
+  std::byte* part = wiring_.their_rings.part(wiring_.shadow, lines_.parts() + i);
   if (i >= parts_ready_) copy_bytes(part, from, bytes);
   Transfer t;
   t.signal = {uint16_t(wiring_.first_counter + 1), 1};

@@ -11,11 +11,11 @@ namespace plait::transport {
 // What publish() and store() do, without the copy in between.
 void MessageLines::store_eager(uint32_t tag, const std::byte* data, uint32_t bytes) noexcept {
   uint32_t at = 0;
-  MessageLine& to = begin_short(tag, bytes, wiring_.theirs.units_of(bytes), at);
+  MessageLine& to = begin_short(tag, bytes, wiring_.their_rings.units_of(bytes), at);
   if (bytes == 8) {  // what latency is measured with
     std::memcpy(to.payload(), data, 8);
   } else if (bytes > kInlineBytes) {
-    copy_bytes(wiring_.theirs.unit(wiring_.mapped, at), data, bytes);
+    copy_bytes(wiring_.their_rings.unit(wiring_.mapped, at), data, bytes);
   } else if (bytes > 0) {
     std::memcpy(to.payload(), data, bytes);
   }
@@ -62,11 +62,11 @@ bool MessageReceives::receive_now(uint32_t tag, std::byte* data, size_t room, si
     return false;
   if (!lines_.knows(line) && !lines_.credited(line)) return false;
   uint32_t unit = 0;
-  if (!units_.pass(wiring_.ours.units_of(uint32_t(bytes)), unit)) return false;
+  if (!units_.pass(wiring_.own_rings.units_of(uint32_t(bytes)), unit)) return false;
   if (bytes == 8) {  // what latency is measured with
     std::memcpy(data, lines_.landed_payload(), 8);
   } else if (bytes > kInlineBytes) {
-    copy_bytes(data, wiring_.ours.unit(wiring_.own, unit), bytes);
+    copy_bytes(data, wiring_.own_rings.unit(wiring_.own, unit), bytes);
   } else if (bytes > 0) {
     std::memcpy(data, lines_.landed_payload(), bytes);
   }

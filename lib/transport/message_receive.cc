@@ -96,10 +96,10 @@ const char* MessageReceives::take(const MessageLine& line) noexcept {
 const char* MessageReceives::take_eager(const MessageLine& line) noexcept {
   const auto bytes = uint32_t(line.fields.bytes);
   uint32_t unit = 0;
-  if (!units_.take(wiring_.ours.units_of(bytes), unit)) return "more messages than there is room for";
+  if (!units_.take(wiring_.own_rings.units_of(bytes), unit)) return "more messages than there is room for";
   if (units_.held() >= kUnits / 2) lines_.tell_soon();
   MessageLine copy = line;
-  const std::byte* from = bytes <= kInlineBytes ? copy.payload() : wiring_.ours.unit(wiring_.own, unit);
+  const std::byte* from = bytes <= kInlineBytes ? copy.payload() : wiring_.own_rings.unit(wiring_.own, unit);
   const uint16_t slot = waiting_for(line.fields.tag);
   if (slot != kNoIndex) {
     waiting_.remove(slot);
@@ -213,10 +213,10 @@ void MessageReceives::meet(uint16_t slot, uint16_t a) noexcept {
   early_.remove(a);
   free_arrivals_.give(a);
   if (arrival.asked) return match(slot, arrival.bytes, arrival.send);
-  deliver(
-      slot,
-      arrival.bytes <= kInlineBytes ? arrival.inlined.data() : wiring_.ours.unit(wiring_.own, arrival.unit),
-      arrival.bytes);
+  deliver(slot,
+          arrival.bytes <= kInlineBytes ? arrival.inlined.data()
+                                        : wiring_.own_rings.unit(wiring_.own, arrival.unit),
+          arrival.bytes);
   units_.give(arrival.unit);
   lines_.consumed.units = units_.given();
 }

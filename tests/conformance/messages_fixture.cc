@@ -26,8 +26,8 @@ void Messages::make_link(Party& party, bool mapped) {
   wiring.remote = party.remote;
   if (mapped) {
     wiring.mapped = reinterpret_cast<MessageFront*>(party.remote->mapped());
-    wiring.theirs = kMappedRings[(pairs_.size() + size_t(party.rank) + 1) % 2];
-    wiring.ours = party.rings = kMappedRings[(pairs_.size() + size_t(party.rank)) % 2];
+    wiring.their_rings = kMappedRings[(pairs_.size() + size_t(party.rank) + 1) % 2];
+    wiring.own_rings = party.rings = kMappedRings[(pairs_.size() + size_t(party.rank)) % 2];
   }
   if (party.memory->size() != sizeof(MappedMessageMemory)) wiring.arena = party.memory->region.get();
   wiring.own = reinterpret_cast<MessageFront*>(party.memory->data());

@@ -70,7 +70,7 @@ struct Couple {
       wiring.mapped = peer.memory.get();
       wiring.arena = &arena;
       wiring.own = memory.get();
-      wiring.theirs = wiring.ours = kMappedRings[1];
+      wiring.their_rings = wiring.own_rings = kMappedRings[1];
       wiring.shadow = shadow.get();
       link = std::make_unique<MessageLink>(wiring, "the other");
     }
